@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Getting the memory: the chain of policies as a stack around the driver (D-12), with
+ * admission on the way in, and failures, retries, thresholds and events on the way out.
+ */
+#ifndef CW_ATTEMPT_H
+#define CW_ATTEMPT_H
+
+#include "pipeline.h"
+
+CUresult cw_attempt(struct cw_request *request);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "chain.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "builtin.h"
+#include "config.h"
+#include "elf_read.h"
+#include "host.h"
+#include "message.h"
+#include "old_glibc.h"
+#include "thread.h"
+
+#define ENTRY_SYMBOL "cuweir_policy_entry"
+
+struct cw_chain cw_chain;
+
+/* Of a policy that does not open: left out, and where that is fatal, the caller ends. */
+static int left_out(const char *setting, const char *reason)
+{
+	cw_message(CW_ERROR, "CUWEIR_POLICY=\"%s\": %s; the policy is left out", setting, reason);
+	return 1;
+}
+
+static const char *last_dl_error(void)
+{
+	const char *error = dlerror();
+
+	return error != NULL ? error : "unknown error of the dynamic linker";
+}
+
+/* Where our own object lies, without its file name: policies are installed beside it. */
+static size_t own_directory(char *buffer, size_t size)
+{
+	Dl_info info;
+	const char *slash;
+	size_t length;
+
+	if (dladdr((void *)(uintptr_t)&cw_chain, &info) == 0 || info.dli_fname == NULL) {
+		return 0;
+	}
+	slash = strrchr(info.dli_fname, '/');
+	length = slash != NULL ? (size_t)(slash - info.dli_fname) : 0;
+	if (length == 0 || length >= size) {
+		return 0;
+	}
+	memcpy(buffer, info.dli_fname, length);
+	buffer[length] = '\0';
+	return length;
+}
+
+/*
+ * A path is taken as it is. A name is looked for beside our object: installed in cuweir/, and
+ * in a build tree in ../policy/.
+ */
+static void *open_plugin(const char *name, const char **ret_error)
+{
+	static const char *const places[] = { "cuweir", "../policy" };
+	char directory[PATH_MAX];
+	char path[PATH_MAX];
+	void *handle;
+
+	if (strchr(name, '/') != NULL) {
+		handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+		*ret_error = handle == NULL ? last_dl_error() : NULL;
+		return handle;
+	}
+	*ret_error = "there is no policy of that name beside libcuweir.so; want one that is there, "
+		     "or a path with a /";
+	if (own_directory(directory, sizeof(directory)) == 0) {
+		return NULL;
+	}
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		cw_format(path, sizeof(path), "%s/%s/%s.so", directory, places[i], name);
+		if (access(path, F_OK) == 0) {
+			handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+			*ret_error = handle == NULL ? last_dl_error() : NULL;
+			return handle;
+		}
+	}
+	return NULL;
+}
+
+static const struct cuweir_policy *find_entry(void *handle)
+{
+	struct link_map *map = NULL;
+
+	/* Our own reading of the symbol table: the program's dlerror stays as it is. */
+	if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == NULL) {
+		return NULL;
+	}
+	return cw_elf_symbol(map, ENTRY_SYMBOL);
+}
+
+static bool all_zero(const unsigned char *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if (bytes[i] != 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* NULL when the table can be used, else why not. */
+static const char *check_table(const struct cuweir_policy *entry, char *buffer, size_t size)
+{
+	const size_t least = offsetof(struct cuweir_policy, open);
+
+	if (entry->struct_size < least) {
+		cw_format(buffer, size, "struct_size is %zu; want sizeof(struct cuweir_policy)",
+			  entry->struct_size);
+		return buffer;
+	}
+	if (entry->version == 0 || entry->version > CUWEIR_POLICY_VERSION) {
+		cw_format(buffer, size,
+			  "made for version %u of the policy contract; this cuweir has %u: "
+			  "want a newer cuweir, or the policy built with this one's header",
+			  entry->version, CUWEIR_POLICY_VERSION);
+		return buffer;
+	}
+	if (entry->struct_size > sizeof(*entry) &&
+	    !all_zero((const unsigned char *)entry + sizeof(*entry),
+		      entry->struct_size - sizeof(*entry))) {
+		cw_format(buffer, size, "it has callbacks that this cuweir does not know; want a "
+					"newer cuweir, or the policy built with this one's header");
+		return buffer;
+	}
+	if (entry->name == NULL || entry->name[0] == '\0') {
+		return "its table has no name";
+	}
+	return NULL;
+}
+
+static int read_thresholds(struct cw_policy *policy)
+{
+	const struct cuweir_policy *table = &policy->table;
+	const uint64_t *list;
+	size_t count;
+	int result = 0;
+
+	if (table->get_alloc_thresholds != NULL) {
+		count = 0;
+		list = table->get_alloc_thresholds(policy->state, &count);
+		result = cw_thresholds_init(&policy->alloc, list, count);
+	}
+	if (result == 0 && table->get_dealloc_thresholds != NULL) {
+		count = 0;
+		list = table->get_dealloc_thresholds(policy->state, &count);
+		result = cw_thresholds_init(&policy->dealloc, list, count);
+	}
+	return result;
+}
+
+/* Copies the table and opens the policy; NULL, or why it does not open. */
+static const char *start_policy(struct cw_policy *policy, const struct cuweir_policy *entry,
+				const char *arguments, char *buffer, size_t size)
+{
+	size_t known = entry->struct_size < sizeof(*entry) ? entry->struct_size : sizeof(*entry);
+	uint32_t outer = cw_thread.in_callback;
+	int status = 0;
+
+	memcpy(&policy->table, entry, known);
+	policy->kinds = policy->table.kinds != 0 ? policy->table.kinds
+						 : CUWEIR_KIND_BIT(CUWEIR_KIND_DEVICE);
+	cw_host_init(policy);
+	cw_thread.in_callback |= policy->bit;
+	if (policy->table.open != NULL) {
+		status = policy->table.open(&policy->host, arguments, &policy->state);
+	}
+	if (status == 0 && read_thresholds(policy) != 0) {
+		cw_thread.in_callback = outer;
+		return "no memory for its thresholds";
+	}
+	cw_thread.in_callback = outer;
+	if (status == 0) {
+		return NULL;
+	}
+	if (policy->refusal[0] != '\0') {
+		return policy->refusal;
+	}
+	cw_format(buffer, size, "its open returned status %d", status);
+	return buffer;
+}
+
+/* One element of the setting, which is ours to cut: name or path, ':', arguments. */
+static int add_policy(char *element, struct cw_policy *policy, uint32_t index)
+{
+	const struct cuweir_policy *entry = NULL;
+	const char *reason = NULL;
+	const char *arguments = "";
+	char buffer[512];
+	char setting[256];
+	char *colon = strchr(element, ':');
+	void *handle = NULL;
+
+	cw_format(setting, sizeof(setting), "%s", element);
+	if (colon != NULL) {
+		*colon = '\0';
+		arguments = colon + 1;
+	}
+	if (strcmp(element, CW_BUILTIN_LINES) == 0) {
+		entry = &cw_builtin_lines;
+	} else {
+		handle = open_plugin(element, &reason);
+		if (handle == NULL) {
+			return left_out(setting, reason);
+		}
+		entry = find_entry(handle);
+	}
+	if (entry == NULL) {
+		return left_out(setting, "it exports no " ENTRY_SYMBOL
+					 "; want a plugin made with cuweir/policy.h");
+	}
+	reason = check_table(entry, buffer, sizeof(buffer));
+	if (reason != NULL) {
+		return left_out(setting, reason);
+	}
+	memset(policy, 0, sizeof(*policy));
+	policy->bit = 1u << index;
+	policy->setting = element;
+	reason = start_policy(policy, entry, arguments, buffer, sizeof(buffer));
+	if (reason != NULL) {
+		return left_out(setting, reason);
+	}
+	cw_chain.has_admit |= policy->table.admit != NULL;
+	cw_chain.has_before_free |= policy->table.before_free != NULL;
+	if ((policy->table.flags & CUWEIR_POLICY_DEBUG) != 0) {
+		cw_debug_always();
+	}
+	cw_message(CW_NOTICE, "policy %s is open", setting);
+	return 0;
+}
+
+int cw_chain_open(const char *setting)
+{
+	size_t size = strlen(setting) + 1;
+	uint32_t count = 0;
+	int failures = 0;
+	char *copy;
+	void *memory;
+
+	/* Kept for ever: arguments stay valid for the policies' life, which is the process's. */
+	memory = mmap(NULL, CW_CHAIN_MAX * sizeof(struct cw_policy) + size,
+		      PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED) {
+		return left_out(setting, "no memory");
+	}
+	cw_chain.policies = memory;
+	copy = (char *)memory + CW_CHAIN_MAX * sizeof(struct cw_policy);
+	memcpy(copy, setting, size);
+	for (char *element = copy; element != NULL;) {
+		char *end = strchr(element, ';');
+
+		if (end != NULL) {
+			*end++ = '\0';
+		}
+		if (*element != '\0' && count == CW_CHAIN_MAX) {
+			failures += left_out(element, "the chain is full at 16 policies");
+		} else if (*element != '\0') {
+			int failed = add_policy(element, &cw_chain.policies[count], count);
+
+			failures += failed;
+			count += failed == 0;
+		}
+		element = end;
+	}
+	__atomic_store_n(&cw_chain.count, count, __ATOMIC_RELEASE);
+	return failures;
+}
+
+void cw_chain_close(bool quietly)
+{
+	uint32_t count = __atomic_exchange_n(&cw_chain.count, 0, __ATOMIC_ACQ_REL);
+
+	for (uint32_t i = 0; i < count && !quietly; i++) {
+		struct cw_policy *policy = &cw_chain.policies[i];
+
+		if (policy->table.close != NULL) {
+			cw_thread.in_callback |= policy->bit;
+			policy->table.close(policy->state);
+			cw_thread.in_callback &= ~policy->bit;
+		}
+	}
+}

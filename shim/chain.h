@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The chain of policies: loading them at the opening, and what each place in the chain holds.
+ * Policy 0 is the outermost, nearest to the program; behind the last stands the driver (D-12).
+ * Written once, under the opening; read by any thread after it.
+ */
+#ifndef CW_CHAIN_H
+#define CW_CHAIN_H
+
+#include <cuweir/policy.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common.h"
+#include "thresholds.h"
+
+enum { CW_CHAIN_MAX = 16 };
+
+struct cw_policy {
+	struct cuweir_policy table; /* our copy; entries that an older plugin lacks are NULL */
+	void *state;
+	uint32_t bit;               /* in cw_thread.in_callback */
+	uint32_t kinds;             /* CUWEIR_KIND_BITs of its thresholds */
+	struct cw_thresholds alloc;
+	struct cw_thresholds dealloc;
+	struct cuweir_host host;
+	const char *setting;        /* its part of CUWEIR_POLICY, for messages */
+	char refusal[256];          /* what host->refuse said */
+};
+
+struct cw_chain {
+	/* 0 before the opening and after the closing: then policies are not called. */
+	uint32_t count;
+	bool has_admit;
+	bool has_before_free;
+	struct cw_policy *policies;
+};
+
+extern struct cw_chain cw_chain;
+
+/* Acquire: the policies are complete before the count says so. */
+static inline uint32_t cw_chain_count(void)
+{
+	return __atomic_load_n(&cw_chain.count, __ATOMIC_ACQUIRE);
+}
+
+/* Loads and opens what CUWEIR_POLICY names. Returns the number of policies that failed to. */
+int cw_chain_open(const char *setting);
+
+/* No callback starts after this; each policy's close is called unless `quietly`. */
+void cw_chain_close(bool quietly);
+
+#endif

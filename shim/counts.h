@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How many operations there were, for each device and kind. Striped by thread, so that
+ * counting puts no second shared cache line on the hot path; read by adding up. Any thread,
+ * no lock, plain static storage.
+ */
+#ifndef CW_COUNTS_H
+#define CW_COUNTS_H
+
+#include <stdint.h>
+
+#include "thread.h"
+#include "totals.h"
+
+enum { CW_COUNT_STRIPES = 16 };
+
+struct cw_count {
+	uint64_t allocations;
+	uint64_t frees;
+};
+
+struct cw_count_stripe {
+	struct cw_count cells[CW_TOTAL_DEVICES + 2][CW_TOTAL_KINDS];
+} __attribute__((aligned(64)));
+
+extern struct cw_count_stripe cw_count_stripes_[CW_COUNT_STRIPES];
+
+static inline struct cw_count *cw_count_cell(int device, unsigned int kind)
+{
+	unsigned int row = (unsigned int)device + 1 <= CW_TOTAL_DEVICES ? (unsigned int)device + 1
+								       : 0;
+
+	return &cw_count_stripes_[cw_thread_id() % CW_COUNT_STRIPES]
+			.cells[row][kind < CW_TOTAL_KINDS ? kind : 0];
+}
+
+static inline void cw_count_allocation(int device, unsigned int kind)
+{
+	__atomic_fetch_add(&cw_count_cell(device, kind)->allocations, 1, __ATOMIC_RELAXED);
+}
+
+static inline void cw_count_free(int device, unsigned int kind)
+{
+	__atomic_fetch_add(&cw_count_cell(device, kind)->frees, 1, __ATOMIC_RELAXED);
+}
+
+void cw_counts_read(int device, unsigned int kind, uint64_t *ret_allocations,
+		    uint64_t *ret_frees);
+void cw_counts_postfork_child(void);
+
+#endif

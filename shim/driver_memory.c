@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The driver door for linear, managed and stream-ordered memory, and its frees. */
+#include "bodies.h"
+#include "driver_door.h"
+#include "lifecycle.h"
+#include "pipeline.h"
+#include "where.h"
+
+typedef CUresult (*alloc_v1_fn)(CUdeviceptr_v1 *, unsigned int);
+typedef CUresult (*alloc_fn)(CUdeviceptr *, size_t);
+typedef CUresult (*pitch_v1_fn)(CUdeviceptr_v1 *, unsigned int *, unsigned int, unsigned int,
+				unsigned int);
+typedef CUresult (*pitch_fn)(CUdeviceptr *, size_t *, size_t, size_t, unsigned int);
+typedef CUresult (*managed_fn)(CUdeviceptr *, size_t, unsigned int);
+typedef CUresult (*async_fn)(CUdeviceptr *, size_t, CUstream);
+typedef CUresult (*free_v1_fn)(CUdeviceptr_v1);
+typedef CUresult (*free_fn)(CUdeviceptr);
+typedef CUresult (*free_async_fn)(CUdeviceptr, CUstream);
+
+static CUresult undo_free(struct cw_request *request)
+{
+	free_fn real = (free_fn)cw_real_of(CW_HOOK_cuMemFree_v2);
+
+	return real != NULL ? real((CUdeviceptr)request->pointer) : CUDA_ERROR_NOT_FOUND;
+}
+
+static CUresult undo_free_async(struct cw_request *request)
+{
+	bool per_thread = (request->flags & CUWEIR_EVENT_PER_THREAD) != 0;
+	free_async_fn real = (free_async_fn)cw_real_of(per_thread ? CW_HOOK_cuMemFreeAsync_ptsz
+								  : CW_HOOK_cuMemFreeAsync);
+
+	return real != NULL ? real((CUdeviceptr)request->pointer, request->stream)
+			    : CUDA_ERROR_NOT_FOUND;
+}
+
+/* ---- cuMemAlloc --------------------------------------------------------------------- */
+
+static CUresult perform_alloc(struct cw_request *request)
+{
+	CUdeviceptr pointer = 0;
+	CUresult result = ((alloc_fn)request->real)(&pointer, (size_t)request->requested);
+
+	request->pointer = pointer;
+	return result;
+}
+
+CUresult cw_mem_alloc(enum cw_hook_id hook, const void *site, CUdeviceptr *dptr, size_t bytesize)
+{
+	struct cw_request request;
+	alloc_fn real = (alloc_fn)cw_real_of(hook);
+	CUresult result;
+
+	if (CW_UNLIKELY(real == NULL)) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	if (CW_UNLIKELY(!cw_driver_door_open() || dptr == NULL || bytesize == 0)) {
+		return real(dptr, bytesize);
+	}
+	cw_driver_request(&request, hook, site, (void *)real, bytesize);
+	cw_driver_here(&request);
+	request.perform = perform_alloc;
+	request.undo = undo_free;
+	result = cw_allocate(&request);
+	if (CW_LIKELY(result == CUDA_SUCCESS)) {
+		*dptr = (CUdeviceptr)request.pointer;
+	}
+	return result;
+}
+
+static CUresult perform_alloc_v1(struct cw_request *request)
+{
+	CUdeviceptr_v1 pointer = 0;
+	CUresult result = ((alloc_v1_fn)request->real)(&pointer, (unsigned int)request->requested);
+
+	request->pointer = pointer;
+	return result;
+}
+
+CUresult cw_mem_alloc_v1(enum cw_hook_id hook, const void *site, CUdeviceptr_v1 *dptr,
+			 unsigned int bytesize)
+{
+	struct cw_request request;
+	alloc_v1_fn real = (alloc_v1_fn)cw_real_of(hook);
+	CUresult result;
+
+	if (real == NULL) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	if (!cw_driver_door_open() || dptr == NULL || bytesize == 0) {
+		return real(dptr, bytesize);
+	}
+	cw_driver_request(&request, hook, site, (void *)real, bytesize);
+	cw_driver_here(&request);
+	request.perform = perform_alloc_v1;
+	request.undo = undo_free;
+	result = cw_allocate(&request);
+	if (result == CUDA_SUCCESS) {
+		*dptr = (CUdeviceptr_v1)request.pointer;
+	}
+	return result;
+}
+
+/* ---- cuMemAllocPitch: charged by the pitch, which the driver chooses (D-03) ----------- */
+
+enum { WIDTH, HEIGHT, ELEMENT, PITCH };
+
+static void charge_pitch(struct cw_request *request, uint64_t pitch)
+{
+	uint64_t height = request->arguments[HEIGHT];
+
+	request->arguments[PITCH] = pitch;
+	/* The driver has made it, so it cannot overflow but by the driver's mistake. */
+	if (__builtin_mul_overflow(pitch, height, &request->charged)) {
+		request->charged = request->requested;
+	}
+}
+
+static CUresult perform_pitch(struct cw_request *request)
+{
+	const uint64_t *arguments = request->arguments;
+	CUdeviceptr pointer = 0;
+	size_t pitch = 0;
+	CUresult result = ((pitch_fn)request->real)(&pointer, &pitch, arguments[WIDTH],
+						    arguments[HEIGHT],
+						    (unsigned int)arguments[ELEMENT]);
+
+	if (result == CUDA_SUCCESS) {
+		request->pointer = pointer;
+		charge_pitch(request, pitch);
+	}
+	return result;
+}
+
+static CUresult perform_pitch_v1(struct cw_request *request)
+{
+	const uint64_t *arguments = request->arguments;
+	CUdeviceptr_v1 pointer = 0;
+	unsigned int pitch = 0;
+	CUresult result = ((pitch_v1_fn)request->real)(&pointer, &pitch,
+						       (unsigned int)arguments[WIDTH],
+						       (unsigned int)arguments[HEIGHT],
+						       (unsigned int)arguments[ELEMENT]);
+
+	if (result == CUDA_SUCCESS) {
+		request->pointer = pointer;
+		charge_pitch(request, pitch);
+	}
+	return result;
+}
+
+static CUresult allocate_pitch(struct cw_request *request, enum cw_hook_id hook, const void *site,
+			       void *real, uint64_t width, uint64_t height, unsigned int element)
+{
+	uint64_t bytes;
+
+	if (__builtin_mul_overflow(width, height, &bytes)) {
+		bytes = UINT64_MAX;
+	}
+	cw_driver_request(request, hook, site, real, bytes);
+	cw_driver_here(request);
+	request->arguments[WIDTH] = width;
+	request->arguments[HEIGHT] = height;
+	request->arguments[ELEMENT] = element;
+	request->undo = undo_free;
+	request->perform = hook == CW_HOOK_cuMemAllocPitch ? perform_pitch_v1 : perform_pitch;
+	return cw_allocate(request);
+}
+
+CUresult cw_mem_alloc_pitch(enum cw_hook_id hook, const void *site, CUdeviceptr *dptr,
+			    size_t *pitch, size_t width, size_t height, unsigned int element)
+{
+	struct cw_request request;
+	pitch_fn real = (pitch_fn)cw_real_of(hook);
+	CUresult result;
+
+	if (real == NULL) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	if (!cw_driver_door_open() || dptr == NULL || pitch == NULL || width == 0 ||
+	    height == 0) {
+		return real(dptr, pitch, width, height, element);
+	}
+	result = allocate_pitch(&request, hook, site, (void *)real, width, height, element);
+	if (result == CUDA_SUCCESS) {
+		*dptr = (CUdeviceptr)request.pointer;
+		*pitch = (size_t)request.arguments[PITCH];
+	}
+	return result;
+}
+
+CUresult cw_mem_alloc_pitch_v1(enum cw_hook_id hook, const void *site, CUdeviceptr_v1 *dptr,
+			       unsigned int *pitch, unsigned int width, unsigned int height,
+			       unsigned int element)
+{
+	struct cw_request request;
+	pitch_v1_fn real = (pitch_v1_fn)cw_real_of(hook);
+	CUresult result;
+
+	if (real == NULL) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	if (!cw_driver_door_open() || dptr == NULL || pitch == NULL || width == 0 ||
+	    height == 0) {
+		return real(dptr, pitch, width, height, element);
+	}
+	result = allocate_pitch(&request, hook, site, (void *)real, width, height, element);
+	if (result == CUDA_SUCCESS) {
+		*dptr = (CUdeviceptr_v1)request.pointer;
+		*pitch = (unsigned int)request.arguments[PITCH];
+	}
+	return result;
+}
+
+/* ---- cuMemAllocManaged ---------------------------------------------------------------- */
+
+static CUresult perform_managed(struct cw_request *request)
+{
+	CUdeviceptr pointer = 0;
+	CUresult result = ((managed_fn)request->real)(&pointer, (size_t)request->requested,
+						      (unsigned int)request->arguments[0]);
+
+	request->pointer = pointer;
+	return result;
+}
+
+CUresult cw_mem_alloc_managed(enum cw_hook_id hook, const void *site, CUdeviceptr *dptr,
+			      size_t bytesize, unsigned int flags)
+{
+	struct cw_request request;
+	managed_fn real = (managed_fn)cw_real_of(hook);
+	CUresult result;
+
+	if (real == NULL) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	if (!cw_driver_door_open() || dptr == NULL || bytesize == 0) {
+		return real(dptr, bytesize, flags);
+	}
+	cw_driver_request(&request, hook, site, (void *)real, bytesize);
+	cw_driver_here(&request);
+	request.arguments[0] = flags;
+	request.perform = perform_managed;
+	request.undo = undo_free;
+	result = cw_allocate(&request);
+	if (result == CUDA_SUCCESS) {
+		*dptr = (CUdeviceptr)request.pointer;
+	}
+	return result;
+}
+
+/* ---- cuMemAllocAsync -------------------------------------------------------------------- */
+
+static CUresult perform_async(struct cw_request *request)
+{
+	CUdeviceptr pointer = 0;
+	CUresult result = ((async_fn)request->real)(&pointer, (size_t)request->requested,
+						    request->stream);
+
+	request->pointer = pointer;
+	return result;
+}
+
+/* A captured allocation is a plan: nothing is taken now, and there is nothing to undo. */
+static CUresult plan_async(async_fn real, CUdeviceptr *dptr, size_t bytesize, CUstream stream)
+{
+	struct cw_where where;
+	CUresult result;
+
+	cw_where_of_stream(stream, &where);
+	result = real(dptr, bytesize, stream);
+	if (result == CUDA_SUCCESS) {
+		cw_total_add(where.device, CUWEIR_KIND_GRAPH_PLANNED, bytesize);
+	}
+	return result;
+}
+
+CUresult cw_mem_alloc_async(enum cw_hook_id hook, const void *site, CUdeviceptr *dptr,
+			    size_t bytesize, CUstream stream)
+{
+	struct cw_request request;
+	async_fn real = (async_fn)cw_real_of(hook);
+	bool per_thread = cw_hooks[hook].stream == CW_PTDS;
+	CUresult result;
+
+	if (CW_UNLIKELY(real == NULL)) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	if (CW_UNLIKELY(!cw_driver_door_open() || dptr == NULL || bytesize == 0)) {
+		return real(dptr, bytesize, stream);
+	}
+	if (CW_UNLIKELY(cw_stream_is_capturing(stream, per_thread))) {
+		return plan_async(real, dptr, bytesize, stream);
+	}
+	cw_driver_request(&request, hook, site, (void *)real, bytesize);
+	cw_driver_on_stream(&request, stream, per_thread);
+	request.perform = perform_async;
+	request.undo = undo_free_async;
+	result = cw_allocate(&request);
+	if (CW_LIKELY(result == CUDA_SUCCESS)) {
+		*dptr = (CUdeviceptr)request.pointer;
+	}
+	return result;
+}
+
+/* ---- frees -------------------------------------------------------------------------------- */
+
+static CUresult perform_free(struct cw_request *request)
+{
+	return ((free_fn)request->real)((CUdeviceptr)request->pointer);
+}
+
+CUresult cw_mem_free(enum cw_hook_id hook, const void *site, CUdeviceptr dptr)
+{
+	struct cw_request request;
+	free_fn real = (free_fn)cw_real_of(hook);
+
+	if (CW_UNLIKELY(real == NULL)) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	if (CW_UNLIKELY(!cw_driver_door_open() || dptr == 0)) {
+		return real(dptr);
+	}
+	cw_driver_request(&request, hook, site, (void *)real, 0);
+	request.pointer = dptr;
+	request.perform = perform_free;
+	return cw_deallocate(&request);
+}
+
+static CUresult perform_free_v1(struct cw_request *request)
+{
+	return ((free_v1_fn)request->real)((CUdeviceptr_v1)request->pointer);
+}
+
+CUresult cw_mem_free_v1(enum cw_hook_id hook, const void *site, CUdeviceptr_v1 dptr)
+{
+	struct cw_request request;
+	free_v1_fn real = (free_v1_fn)cw_real_of(hook);
+
+	if (real == NULL) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	if (!cw_driver_door_open() || dptr == 0) {
+		return real(dptr);
+	}
+	cw_driver_request(&request, hook, site, (void *)real, 0);
+	request.pointer = dptr;
+	request.perform = perform_free_v1;
+	return cw_deallocate(&request);
+}
+
+static CUresult perform_free_async(struct cw_request *request)
+{
+	return ((free_async_fn)request->real)((CUdeviceptr)request->pointer, request->stream);
+}
+
+CUresult cw_mem_free_async(enum cw_hook_id hook, const void *site, CUdeviceptr dptr,
+			   CUstream stream)
+{
+	struct cw_request request;
+	free_async_fn real = (free_async_fn)cw_real_of(hook);
+	bool per_thread = cw_hooks[hook].stream == CW_PTDS;
+
+	if (CW_UNLIKELY(real == NULL)) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	/* A free in a capturing stream is a node of the graph: nothing is given back now. */
+	if (CW_UNLIKELY(!cw_driver_door_open() || dptr == 0 ||
+			cw_stream_is_capturing(stream, per_thread))) {
+		return real(dptr, stream);
+	}
+	cw_driver_request(&request, hook, site, (void *)real, 0);
+	request.stream = stream;
+	request.flags = CUWEIR_EVENT_STREAM_ORDERED | (per_thread ? CUWEIR_EVENT_PER_THREAD : 0u);
+	request.pointer = dptr;
+	request.perform = perform_free_async;
+	return cw_deallocate(&request);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "grant.h"
+
+#include "counts.h"
+#include "handlers.h"
+#include "handles.h"
+#include "ledger.h"
+#include "message.h"
+#include "origins.h"
+#include "release.h"
+#include "status.h"
+#include "totals.h"
+
+/* Requested bytes of pitched memory are kept aside: a record holds what is charged. */
+static void keep_requested(struct cw_request *request)
+{
+	if (CW_UNLIKELY(request->requested != request->charged) &&
+	    cw_handles_set(CW_PITCHED_SPACE, request->pointer, request->requested, 0) >= 0) {
+		request->origin_flags |= CW_ORIGIN_PITCHED;
+	}
+}
+
+/* Its free took a way that no door hears; that the address came again says that it is gone. */
+static CW_COLD void settle_stale(const struct cw_record *stale)
+{
+	const struct cw_origin *origin = cw_origin_get(stale->origin);
+
+	cw_total_sub(origin->device, origin->kind, stale->size);
+	cw_count_free(origin->device, origin->kind);
+}
+
+/* False where there is no room for the record. */
+static bool record(struct cw_request *request)
+{
+	struct cw_origin origin = {
+		.hook = (uint16_t)request->call,
+		.kind = request->kind,
+		.device = (int16_t)request->device,
+		.context = (uint64_t)(uintptr_t)request->context,
+		.site = (uint64_t)(uintptr_t)request->site,
+	};
+	struct cw_record stale;
+	uint32_t index;
+	int replaced = -1;
+
+	keep_requested(request);
+	origin.flags = request->origin_flags;
+	index = cw_origin_intern(&origin);
+	if (CW_LIKELY(index != CW_ORIGIN_UNKNOWN)) {
+		replaced = cw_ledger_replace(request->pointer, request->charged, index, &stale);
+	}
+	if (CW_UNLIKELY(replaced > 0)) {
+		settle_stale(&stale);
+	}
+	return CW_LIKELY(replaced >= 0);
+}
+
+CUresult cw_grant(struct cw_request *request)
+{
+	CUresult result = request->perform(request);
+
+	if (CW_UNLIKELY(result != CUDA_SUCCESS)) {
+		return result;
+	}
+	if (CW_UNLIKELY(request->locate != NULL)) {
+		request->locate(request);
+	}
+	request->status = CUDA_SUCCESS;
+	request->untold = CW_UNLIKELY(!record(request));
+	if (CW_UNLIKELY(request->untold)) {
+		cw_count_untracked_allocation();
+		return CUDA_SUCCESS;
+	}
+	request->before = cw_total_add(request->device, request->kind, request->charged);
+	request->after = request->before + request->charged;
+	cw_count_allocation(request->device, request->kind);
+	return CUDA_SUCCESS;
+}
+
+static CW_COLD void tell_undo_failed(const struct cw_request *request, int status)
+{
+	static unsigned int told;
+
+	cw_message_limited(CW_ERROR, &told,
+			   "%s of %llu B was refused by a policy, but giving it back failed with "
+			   "status %d; it stays allocated",
+			   cw_hooks[request->call].base, (unsigned long long)request->charged,
+			   status);
+}
+
+/* What the next attempt at the same request starts from. */
+static void begin_anew(struct cw_request *request)
+{
+	request->pointer = 0;
+	request->charged = request->requested;
+	request->flags &= ~(uint32_t)CUWEIR_EVENT_UNDO;
+	request->origin_flags &= (uint8_t)~CW_ORIGIN_PITCHED;
+}
+
+/*
+ * Undone below the handlers. Those inside the vetoing one were told of the allocation, and are
+ * told of its free as of any other (D-12).
+ */
+static CW_COLD CUresult veto(struct cw_request *request, uint32_t place, int status)
+{
+	struct cw_record detached;
+	CUresult undone;
+	bool recorded;
+
+	if (request->undo == NULL) {
+		cw_message(CW_ERROR, "%s cannot be undone; status %d of policy %s is ignored",
+			   cw_hooks[request->call].base, status,
+			   cw_chain.policies[place].table.name);
+		return CUDA_SUCCESS;
+	}
+	request->flags |= CUWEIR_EVENT_UNDO;
+	recorded = cw_ledger_remove(request->pointer, &detached);
+	cw_release_announce(request, place + 1);
+	undone = request->undo(request);
+	if (undone != CUDA_SUCCESS && !cw_status_ends_context((int)undone)) {
+		if (recorded) {
+			cw_ledger_replace(detached.address, detached.size, detached.origin, NULL);
+		}
+		tell_undo_failed(request, (int)undone);
+	} else {
+		if (request->origin_flags & CW_ORIGIN_PITCHED) {
+			cw_handles_remove(CW_PITCHED_SPACE, request->pointer, NULL);
+		}
+		cw_release_settle(request);
+		cw_release_tell(request, place + 1);
+	}
+	begin_anew(request);
+	return (CUresult)status;
+}
+
+CUresult cw_grant_tell(struct cw_request *request, uint32_t place)
+{
+	struct cw_policy *policy = &cw_chain.policies[place];
+
+	if (CW_UNLIKELY(request->untold)) {
+		return CUDA_SUCCESS;
+	}
+	if (cw_watches(policy, request) &&
+	    CW_UNLIKELY(cw_thresholds_up(&policy->alloc, request->device, request->before,
+					 request->after))) {
+		int status = cw_tell_alloc_threshold(policy, request);
+
+		if (status != CUWEIR_SUCCESS) {
+			CUresult result = veto(request, place, status);
+
+			if (result != CUDA_SUCCESS) {
+				return result;
+			}
+		}
+	}
+	if (cw_gets_debug(policy, request)) {
+		cw_tell_allocated(policy, request);
+	}
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory is there: recording it, telling a policy of it, and undoing it (D-06). */
+#ifndef CW_GRANT_H
+#define CW_GRANT_H
+
+#include "pipeline.h"
+
+/*
+ * Asks the driver; on success the allocation is in the books. request->untold is set where
+ * there was no room for a record: then it is the program's all the same, and nobody is told.
+ */
+CUresult cw_grant(struct cw_request *request);
+
+/*
+ * Tells the policy at this place in the chain: its threshold, then its debug event. The
+ * status of a veto, when the allocation has been undone and those inside were told.
+ */
+CUresult cw_grant_tell(struct cw_request *request, uint32_t place);
+
+#endif

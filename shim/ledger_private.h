@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ledger.c and ledger_walk.c share: the shards, and how a record becomes a slot. */
+#ifndef CW_LEDGER_PRIVATE_H
+#define CW_LEDGER_PRIVATE_H
+
+#include "handles.h"
+#include "ledger.h"
+#include "table.h"
+
+extern struct cw_shard cw_ledger_shards_[CW_LEDGER_SHARDS] CW_SHARDS_ALIGNED;
+
+/* Also counts it out, which cw_handles_remove alone would not. */
+bool cw_wide_remove(uint64_t address, struct cw_record *ret);
+
+/* slot[0]: address, then the size's high 16 bits; slot[1]: the size's low 32 bits, origin. */
+static inline uint64_t cw_slot_hash(const uint64_t *slot)
+{
+	return cw_hash(slot[0] >> 16);
+}
+
+static inline bool cw_slot_same(const uint64_t *slot, const uint64_t *key)
+{
+	return slot[0] >> 16 == *key;
+}
+
+static inline void cw_slot_divide(struct cw_segment *from, struct cw_segment *to, uint64_t bit);
+
+/*
+ * 16 groups of 16 + 15 * 16 bytes fill 4 KiB exactly: 239 records. With a reach of 6 a
+ * segment is split when it is 92% full in the mean (measured).
+ */
+static const struct cw_shape cw_ledger_shape = {
+	.words = 2,
+	.group_bits = 4,
+	.reach = 6,
+	.hash = cw_slot_hash,
+	.same = cw_slot_same,
+	.divide = cw_slot_divide,
+};
+
+static inline void cw_slot_divide(struct cw_segment *from, struct cw_segment *to, uint64_t bit)
+{
+	cw_segment_divide(from, to, &cw_ledger_shape, bit);
+}
+
+static inline void cw_slot_pack(uint64_t *slot, uint64_t address, uint64_t size, uint32_t origin)
+{
+	slot[0] = address << 16 | size >> 32;
+	slot[1] = size << 32 | origin;
+}
+
+static inline void cw_slot_unpack(const uint64_t *slot, struct cw_record *ret)
+{
+	ret->address = slot[0] >> 16;
+	ret->size = (slot[0] & 0xffff) << 32 | slot[1] >> 32;
+	ret->origin = (uint32_t)slot[1];
+}
+
+static inline void cw_wide_unpack(const struct cw_handle *entry, struct cw_record *ret)
+{
+	ret->address = entry->key;
+	ret->size = entry->value;
+	ret->origin = (uint32_t)entry->value2;
+}
+
+#endif

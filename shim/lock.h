@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A lock of four bytes for the books (ledger, handles, origins): free when zero, so that
+ * static storage needs no initialisation, and takeable before any constructor ran.
+ *
+ * A pthread mutex is ten times the size and cannot be made anew in a fork child by storing
+ * a zero. A spin lock that yields would hang a real-time thread that waits for an ordinary
+ * one on the same core. So: a futex with three states. Uncontended it is one compare-and-swap
+ * and one exchange, and no function is called.
+ *
+ * Whoever holds one may not call a policy, the driver, or anything that may take another
+ * lock, but as the order below says. Any thread; not from a signal handler that may interrupt
+ * a holder (no CUDA function may be called there either).
+ *
+ * Order of the books' locks (lower first): origins, ledger shards ascending, handle shards
+ * ascending. Outside prefork a thread holds two only for origins -> one handle shard.
+ */
+#ifndef CW_LOCK_H
+#define CW_LOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cw_lock {
+	uint32_t state;     /* 0 free, 1 held, 2 held and somebody may be waiting */
+	uint32_t contended; /* acquisitions that found it held; for benches, wraps */
+};
+
+void cw_lock_wait(struct cw_lock *lock);
+void cw_lock_wake(struct cw_lock *lock);
+
+/* false: held by another; nothing is waited for. */
+static inline bool cw_lock_try(struct cw_lock *lock)
+{
+	uint32_t expected = 0;
+
+	return __builtin_expect(__atomic_compare_exchange_n(&lock->state, &expected, 1, false,
+		__ATOMIC_ACQUIRE, __ATOMIC_RELAXED), 1);
+}
+
+static inline void cw_lock_acquire(struct cw_lock *lock)
+{
+	if (!cw_lock_try(lock)) {
+		cw_lock_wait(lock);
+	}
+}
+
+/* Gives it back; true: cw_lock_wake is still to be called. */
+static inline bool cw_lock_drop(struct cw_lock *lock)
+{
+	return __builtin_expect(__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELEASE) == 2, 0);
+}
+
+static inline void cw_lock_release(struct cw_lock *lock)
+{
+	if (cw_lock_drop(lock)) {
+		cw_lock_wake(lock);
+	}
+}
+
+/* In a fork child only, where no other thread exists: whatever the state was, it is free. */
+static inline void cw_lock_reset(struct cw_lock *lock)
+{
+	__atomic_store_n(&lock->state, 0, __ATOMIC_RELAXED);
+}
+
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "message.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "old_glibc.h"
+
+enum {
+	LINE_SIZE = 1024,
+	LOG_LINE_MAX = 4096,
+	/* Out of the way of programs that close or reuse the low descriptors. */
+	LOG_FD_FROM = 700,
+	REPEATS_SHOWN = 16,
+};
+
+static _Atomic int log_fd = STDERR_FILENO;
+
+struct text {
+	char *buffer;
+	size_t size;
+	size_t length;
+};
+
+static void put(struct text *text, char c)
+{
+	if (text->length + 1 < text->size) {
+		text->buffer[text->length++] = c;
+	}
+}
+
+static void put_string(struct text *text, const char *string)
+{
+	if (string == NULL) {
+		string = "(null)";
+	}
+	while (*string != '\0') {
+		put(text, *string++);
+	}
+}
+
+static void put_number(struct text *text, unsigned long long value, unsigned int base)
+{
+	char digits[24];
+	size_t count = 0;
+
+	do {
+		digits[count++] = "0123456789abcdef"[value % base];
+		value /= base;
+	} while (value != 0);
+	while (count > 0) {
+		put(text, digits[--count]);
+	}
+}
+
+static void put_signed(struct text *text, long long value)
+{
+	if (value < 0) {
+		put(text, '-');
+		put_number(text, 0ull - (unsigned long long)value, 10);
+	} else {
+		put_number(text, (unsigned long long)value, 10);
+	}
+}
+
+static unsigned long long next_unsigned(va_list *arguments, int longs, bool is_size)
+{
+	if (is_size) {
+		return va_arg(*arguments, size_t);
+	}
+	switch (longs) {
+	case 0:
+		return va_arg(*arguments, unsigned int);
+	case 1:
+		return va_arg(*arguments, unsigned long);
+	default:
+		return va_arg(*arguments, unsigned long long);
+	}
+}
+
+static long long next_signed(va_list *arguments, int longs)
+{
+	switch (longs) {
+	case 0:
+		return va_arg(*arguments, int);
+	case 1:
+		return va_arg(*arguments, long);
+	default:
+		return va_arg(*arguments, long long);
+	}
+}
+
+static void put_conversion(struct text *text, char conversion, va_list *arguments, int longs,
+			   bool is_size)
+{
+	switch (conversion) {
+	case 's':
+		put_string(text, va_arg(*arguments, const char *));
+		break;
+	case 'c':
+		put(text, (char)va_arg(*arguments, int));
+		break;
+	case 'd':
+		put_signed(text, next_signed(arguments, longs));
+		break;
+	case 'u':
+		put_number(text, next_unsigned(arguments, longs, is_size), 10);
+		break;
+	case 'x':
+		put_number(text, next_unsigned(arguments, longs, is_size), 16);
+		break;
+	case 'p':
+		put_string(text, "0x");
+		put_number(text, (uintptr_t)va_arg(*arguments, void *), 16);
+		break;
+	default:
+		put(text, conversion);
+		break;
+	}
+}
+
+size_t cw_vformat(char *buffer, size_t size, const char *format, va_list arguments)
+{
+	struct text text = { .buffer = buffer, .size = size };
+	va_list rest;
+
+	va_copy(rest, arguments);
+	while (*format != '\0') {
+		int longs = 0;
+		bool is_size = false;
+
+		if (*format != '%') {
+			put(&text, *format++);
+			continue;
+		}
+		format++;
+		for (; *format == 'l' || *format == 'z'; format++) {
+			longs += *format == 'l';
+			is_size |= *format == 'z';
+		}
+		put_conversion(&text, *format++, &rest, longs, is_size);
+	}
+	va_end(rest);
+	buffer[text.length] = '\0';
+	return text.length;
+}
+
+size_t cw_format(char *buffer, size_t size, const char *format, ...)
+{
+	va_list arguments;
+	size_t length;
+
+	va_start(arguments, format);
+	length = cw_vformat(buffer, size, format, arguments);
+	va_end(arguments);
+	return length;
+}
+
+const char *cw_human_size(char buffer[16], unsigned long long bytes)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	size_t unit = 0;
+	unsigned long long tenths = 0;
+
+	while (bytes >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+		tenths = bytes % 1024 * 10 / 1024;
+		bytes /= 1024;
+		unit++;
+	}
+	if (unit == 0) {
+		cw_format(buffer, 16, "%llu B", bytes);
+	} else {
+		cw_format(buffer, 16, "%llu.%llu %s", bytes, tenths, units[unit]);
+	}
+	return buffer;
+}
+
+void cw_write_all(int fd, const char *text, size_t length)
+{
+	int saved_errno = errno;
+
+	while (length > 0) {
+		ssize_t written = write(fd, text, length);
+
+		if (written < 0) {
+			if (errno == EINTR) {
+				continue;
+			}
+			break;
+		}
+		text += written;
+		length -= (size_t)written;
+	}
+	errno = saved_errno;
+}
+
+static void say(const char *format, va_list arguments)
+{
+	char line[LINE_SIZE];
+	size_t length = cw_format(line, sizeof(line), "cuweir[%d]: ", (int)getpid());
+
+	length += cw_vformat(line + length, sizeof(line) - length - 1, format, arguments);
+	line[length++] = '\n';
+	cw_write_all(STDERR_FILENO, line, length);
+}
+
+void cw_message(enum cw_level level, const char *format, ...)
+{
+	va_list arguments;
+
+	if ((int)level > cw_config.verbose) {
+		return;
+	}
+	va_start(arguments, format);
+	say(format, arguments);
+	va_end(arguments);
+}
+
+void cw_message_limited(enum cw_level level, unsigned int *count, const char *format, ...)
+{
+	unsigned int seen;
+	va_list arguments;
+
+	if ((int)level > cw_config.verbose) {
+		return;
+	}
+	seen = __atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
+	if (seen >= REPEATS_SHOWN) {
+		return;
+	}
+	va_start(arguments, format);
+	say(format, arguments);
+	va_end(arguments);
+	if (seen + 1 == REPEATS_SHOWN) {
+		cw_message(level, "the last message has come %d times and is not shown again",
+			   REPEATS_SHOWN);
+	}
+}
+
+static void expand_pattern(const char *pattern, char *buffer, size_t size)
+{
+	struct text text = { .buffer = buffer, .size = size };
+
+	for (; *pattern != '\0'; pattern++) {
+		if (pattern[0] == '%' && pattern[1] == 'p') {
+			put_number(&text, (unsigned long long)getpid(), 10);
+			pattern++;
+		} else if (pattern[0] == '%' && pattern[1] == '%') {
+			put(&text, '%');
+			pattern++;
+		} else {
+			put(&text, *pattern);
+		}
+	}
+	buffer[text.length] = '\0';
+}
+
+bool cw_message_open_log(const char *pattern)
+{
+	char path[LINE_SIZE];
+	int fd;
+	int high;
+
+	expand_pattern(pattern, path, sizeof(path));
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	if (fd < 0) {
+		cw_message(CW_ERROR,
+			   "CUWEIR_LOG=\"%s\": cannot open %s for writing (error %d); want a file "
+			   "name in a directory that exists, %%p for the process id; lines go to "
+			   "stderr",
+			   pattern, path, errno);
+		return false;
+	}
+	high = fcntl(fd, F_DUPFD_CLOEXEC, LOG_FD_FROM);
+	if (high >= 0) {
+		close(fd);
+		fd = high;
+	}
+	atomic_store_explicit(&log_fd, fd, memory_order_release);
+	return true;
+}
+
+void cw_log_line(const char *line, size_t length)
+{
+	struct iovec parts[2];
+	int saved_errno = errno;
+	ssize_t written;
+
+	if (length > LOG_LINE_MAX) {
+		length = LOG_LINE_MAX;
+	}
+	parts[0].iov_base = (void *)(uintptr_t)line;
+	parts[0].iov_len = length;
+	parts[1].iov_base = (void *)(uintptr_t)"\n";
+	parts[1].iov_len = 1;
+	do {
+		written = writev(atomic_load_explicit(&log_fd, memory_order_acquire), parts, 2);
+	} while (written < 0 && errno == EINTR);
+	errno = saved_errno;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Origins: what many allocations have in common (call, kind, device, context, owning policy,
+ * call site), stored once and named by a 32-bit index in the ledger's records.
+ *
+ * Append-only: an index, and the pointer that cw_origin_get gives for it, stay valid for the
+ * life of the process (a fork child starts anew). Any thread, any time, as ledger.h.
+ *
+ * At most 2^20 origins, and when room gets short, detail is dropped, the least needed first,
+ * so that what accounting and a free need is kept to the end: from CW_ORIGIN_FULL_LIMIT on a
+ * new tuple is stored without its site; from CW_ORIGIN_SITELESS_LIMIT on without site, context
+ * and hook (kind, flags, device and policy stay; the end of a context no longer finds such
+ * records). Only when that is full too (65,536 different such tuples), or memory is
+ * refused by the kernel, the index is CW_ORIGIN_UNKNOWN: the caller then treats the allocation
+ * as untracked, as for -ENOMEM of the ledger.
+ */
+#ifndef CW_ORIGINS_H
+#define CW_ORIGINS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CW_ORIGIN_UNKNOWN 0u
+#define CW_ORIGIN_LIMIT (1u << 20)
+#define CW_ORIGIN_FULL_LIMIT (CW_ORIGIN_LIMIT - (1u << 17))
+#define CW_ORIGIN_SITELESS_LIMIT (CW_ORIGIN_LIMIT - (1u << 16))
+
+/* No padding: compared and hashed as three words. Zero what is not known; device -1: none. */
+struct cw_origin {
+	uint16_t hook;    /* enum cw_hook_id */
+	uint8_t kind;     /* enum cuweir_kind */
+	uint8_t flags;    /* the pipeline's */
+	int16_t device;
+	uint16_t policy;  /* who owns it; 0 is the driver */
+	uint64_t context;
+	uint64_t site;    /* return address or hash of a stack; 0: not recorded */
+};
+
+_Static_assert(sizeof(struct cw_origin) == 24, "compared as three words");
+
+#define CW_ORIGIN_CHUNK 2048u
+#define CW_ORIGIN_FIRST 256u
+
+/* For the inline functions only. The first chunk is static, and no mmap is needed for it. */
+extern struct cw_origin cw_origin_first_[CW_ORIGIN_FIRST];
+extern struct cw_origin *cw_origin_chunks_[CW_ORIGIN_LIMIT / CW_ORIGIN_CHUNK];
+extern uint32_t cw_origin_count_;
+extern _Thread_local uint32_t cw_origin_recent_[4] __attribute__((tls_model("initial-exec")));
+uint32_t cw_origin_intern_slow_(const struct cw_origin *origin, uint32_t *recent);
+
+/*
+ * Never NULL. CW_ORIGIN_UNKNOWN, and an index that was never given out, lead to an entry of
+ * zeros, but for the device, -1.
+ */
+static inline const struct cw_origin *cw_origin_get(uint32_t index)
+{
+	/* Acquire: an entry is complete before the count covers it. */
+	if (index >= __atomic_load_n(&cw_origin_count_, __ATOMIC_ACQUIRE)) {
+		index = CW_ORIGIN_UNKNOWN;
+	}
+	if (index < CW_ORIGIN_FIRST) {
+		return &cw_origin_first_[index];
+	}
+	return &__atomic_load_n(&cw_origin_chunks_[index / CW_ORIGIN_CHUNK],
+		__ATOMIC_ACQUIRE)[index % CW_ORIGIN_CHUNK];
+}
+
+static inline bool cw_origin_equal(const struct cw_origin *a, const struct cw_origin *b)
+{
+	uint64_t head_a, head_b;
+
+	__builtin_memcpy(&head_a, a, sizeof(head_a));
+	__builtin_memcpy(&head_b, b, sizeof(head_b));
+	return head_a == head_b && a->context == b->context && a->site == b->site;
+}
+
+/* The index of this tuple, stored now if it is new. */
+static inline uint32_t cw_origin_intern(const struct cw_origin *origin)
+{
+	uint32_t *recent = &cw_origin_recent_[(origin->hook + (origin->site >> 4)) & 3];
+
+	if (__builtin_expect(*recent != CW_ORIGIN_UNKNOWN &&
+			cw_origin_equal(cw_origin_get(*recent), origin), 1)) {
+		return *recent;
+	}
+	return cw_origin_intern_slow_(origin, recent);
+}
+
+uint32_t cw_origin_count(void);
+
+/* How many interned tuples lost detail or became unknown, counted at each interning. */
+uint64_t cw_origin_degraded(void);
+
+/* fork, as in ledger.h; this prefork comes before the ledger's and the handles'. */
+void cw_origins_prefork(void);
+void cw_origins_postfork_parent(void);
+void cw_origins_postfork_child(void);
+
+#endif

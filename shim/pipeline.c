@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline.h"
+
+#include "attempt.h"
+#include "handlers.h"
+#include "handles.h"
+#include "ledger.h"
+#include "origins.h"
+#include "release.h"
+#include "status.h"
+#include "thread.h"
+#include "totals.h"
+#include "where.h"
+
+static uint64_t untracked_frees;
+static uint64_t untracked_allocations;
+static bool context_lost;
+
+uint64_t cw_untracked_frees(void)
+{
+	return __atomic_load_n(&untracked_frees, __ATOMIC_RELAXED);
+}
+
+uint64_t cw_untracked_allocations(void)
+{
+	return __atomic_load_n(&untracked_allocations, __ATOMIC_RELAXED);
+}
+
+void cw_count_untracked_allocation(void)
+{
+	__atomic_fetch_add(&untracked_allocations, 1, __ATOMIC_RELAXED);
+}
+
+bool cw_context_lost(void)
+{
+	return __atomic_load_n(&context_lost, __ATOMIC_RELAXED);
+}
+
+static CW_COLD void note_fatal(int status)
+{
+	if (status != CUDA_ERROR_DEINITIALIZED) {
+		__atomic_store_n(&context_lost, true, __ATOMIC_RELAXED);
+	}
+}
+
+static CW_COLD void tell_failed(struct cw_request *request)
+{
+	request->before = cw_total_current(request->device, request->kind);
+	request->after = request->before;
+	for (uint32_t i = cw_chain_count(); i > 0; i--) {
+		if (cw_listens(&cw_chain.policies[i - 1], request)) {
+			cw_tell_alloc_failed(&cw_chain.policies[i - 1], request);
+		}
+	}
+}
+
+static inline void start(struct cw_request *request)
+{
+	request->in_callback = cw_thread.in_callback;
+	if (CW_UNLIKELY(request->in_callback != 0)) {
+		request->flags |= CUWEIR_EVENT_NESTED;
+	}
+	if (CW_UNLIKELY(cw_capture_open())) {
+		request->flags |= CUWEIR_EVENT_CAPTURING;
+	}
+}
+
+CUresult cw_allocate(struct cw_request *request)
+{
+	CUresult result;
+
+	start(request);
+	result = cw_attempt(request);
+	request->status = (int)result;
+	if (CW_UNLIKELY(result != CUDA_SUCCESS)) {
+		if (cw_status_ends_context((int)result)) {
+			note_fatal((int)result);
+		}
+		tell_failed(request);
+		return result;
+	}
+	return CUDA_SUCCESS;
+}
+
+/* An address that nobody knows: the driver's own answer, untouched. */
+static CW_COLD CUresult free_unknown(struct cw_request *request)
+{
+	__atomic_fetch_add(&untracked_frees, 1, __ATOMIC_RELAXED);
+	return request->perform(request);
+}
+
+static void facts_of(struct cw_request *request, const struct cw_record *detached)
+{
+	const struct cw_origin *origin = cw_origin_get(detached->origin);
+	struct cw_handle entry;
+
+	request->kind = origin->kind;
+	request->device = origin->device;
+	request->context = (void *)(uintptr_t)origin->context;
+	request->origin_flags = origin->flags;
+	request->charged = detached->size;
+	request->requested = detached->size;
+	if (CW_UNLIKELY(origin->flags & CW_ORIGIN_PITCHED) &&
+	    cw_handles_remove(CW_PITCHED_SPACE, request->pointer, &entry)) {
+		request->requested = entry.value;
+	}
+}
+
+static CW_COLD void put_back(struct cw_request *request, const struct cw_record *detached)
+{
+	if (request->origin_flags & CW_ORIGIN_PITCHED) {
+		cw_handles_set(CW_PITCHED_SPACE, request->pointer, request->requested, 0);
+	}
+	/* An address that was handed out again meanwhile belongs to its new record. */
+	cw_ledger_insert(detached->address, detached->size, detached->origin);
+}
+
+CUresult cw_deallocate(struct cw_request *request)
+{
+	struct cw_record detached;
+	CUresult result;
+	int told;
+
+	if (CW_UNLIKELY(!cw_ledger_remove(request->pointer, &detached))) {
+		return free_unknown(request);
+	}
+	facts_of(request, &detached);
+	start(request);
+	if (CW_UNLIKELY(cw_chain.has_before_free)) {
+		request->before = cw_total_current(request->device, request->kind);
+		request->after = request->before;
+		cw_release_announce(request, 0);
+	}
+	result = request->perform(request);
+	request->status = (int)result;
+	if (CW_UNLIKELY(result != CUDA_SUCCESS)) {
+		if (!cw_status_ends_context((int)result)) {
+			put_back(request, &detached);
+			return result;
+		}
+		note_fatal((int)result);
+	}
+	cw_release_settle(request);
+	told = cw_release_tell(request, 0);
+	return result == CUDA_SUCCESS ? (CUresult)told : result;
+}

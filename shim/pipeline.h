@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The way of one operation: a door fills a request on its stack, and these carry it through
+ * the policies, the driver, the ledger, the totals and the handlers. Any thread; no lock is
+ * held while the driver or a policy runs.
+ */
+#ifndef CW_PIPELINE_H
+#define CW_PIPELINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cuda_api.h"
+#include "hooks.h"
+
+/* Flags of an origin (struct cw_origin). */
+enum {
+	CW_ORIGIN_CONTEXT_BOUND = 1u << 0, /* goes with its context (D-17) */
+	CW_ORIGIN_PITCHED = 1u << 1,       /* asked for less than is charged */
+};
+
+/* Namespace in handles.h: the requested bytes of pitched memory, by its address. */
+enum { CW_PITCHED_SPACE = 80 };
+
+struct cw_request {
+	/* What the door knows. */
+	enum cw_hook_id hook;    /* the function we stand in for */
+	enum cw_hook_id call;    /* the function the program called: what events show */
+	const void *site;        /* where the program called it */
+	void *context;
+	void *stream;
+	int device;
+	uint8_t kind;            /* enum cuweir_kind */
+	uint8_t origin_flags;
+	uint32_t flags;          /* CUWEIR_EVENT_... */
+	uint64_t requested;
+	uint64_t charged;
+	uint64_t pointer;        /* of a free from the start, of an allocation from success on */
+
+	/*
+	 * The real call: perform sets `pointer`, and `charged` where only the driver knows it,
+	 * and touches nothing of the program's. undo gives `pointer` back by the same family of
+	 * call on the same stream; NULL where that cannot be done. A free has perform alone.
+	 */
+	CUresult (*perform)(struct cw_request *request);
+	CUresult (*undo)(struct cw_request *request);
+	/* The context became known only by performing; NULL: it cannot. */
+	void (*locate)(struct cw_request *request);
+	uint64_t arguments[4];   /* for perform */
+	void *real;              /* the real function */
+
+	/* What the pipeline keeps. */
+	uint64_t before;
+	uint64_t after;
+	int status;
+	uint32_t in_callback;    /* policies that this thread is in a callback of already */
+	int retry_count;         /* of the policy that is asked just now */
+	int64_t retries;         /* of all policies together */
+	uint32_t frees_seen;     /* see wait.h; valid when listening */
+	bool listening;
+	bool untold;             /* allocated, but not in the books */
+	uint32_t resume;         /* see attempt.c; 0: nothing to resume */
+	bool slow_told;
+	int64_t first_failure_ns;
+};
+
+/* The status for the program; on success request->pointer (and charged) hold the result. */
+CUresult cw_allocate(struct cw_request *request);
+
+/* Gives request->pointer back; the facts of the record are filled in. */
+CUresult cw_deallocate(struct cw_request *request);
+
+/* Frees of addresses that nobody knew, and allocations that could not be recorded. */
+uint64_t cw_untracked_frees(void);
+uint64_t cw_untracked_allocations(void);
+void cw_count_untracked_allocation(void);
+
+/* Whether an error that ended a context was seen. */
+bool cw_context_lost(void);
+
+#endif

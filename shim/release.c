@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "release.h"
+
+#include "counts.h"
+#include "handlers.h"
+#include "totals.h"
+#include "wait.h"
+
+CW_COLD void cw_release_announce(const struct cw_request *request, uint32_t outermost)
+{
+	uint32_t count = cw_chain_count();
+
+	for (uint32_t i = outermost; i < count; i++) {
+		if (cw_listens(&cw_chain.policies[i], request)) {
+			cw_tell_before_free(&cw_chain.policies[i], request);
+		}
+	}
+}
+
+void cw_release_settle(struct cw_request *request)
+{
+	request->before = cw_total_sub(request->device, request->kind, request->charged);
+	request->after = request->before > request->charged
+				 ? request->before - request->charged : 0;
+	cw_count_free(request->device, request->kind);
+	cw_wait_freed();
+}
+
+int cw_release_tell(struct cw_request *request, uint32_t outermost)
+{
+	int result = CUWEIR_SUCCESS;
+
+	for (uint32_t i = cw_chain_count(); i > outermost; i--) {
+		struct cw_policy *policy = &cw_chain.policies[i - 1];
+
+		if (cw_watches(policy, request) &&
+		    CW_UNLIKELY(cw_thresholds_down(&policy->dealloc, request->device,
+						   request->before, request->after))) {
+			int status = cw_tell_dealloc_threshold(policy, request);
+
+			result = result == CUWEIR_SUCCESS ? status : result;
+		}
+		if (cw_gets_debug(policy, request)) {
+			cw_tell_deallocated(policy, request);
+		}
+	}
+	return result;
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The summary and leak list at exit (CUWEIR_REPORT). Makes no CUDA call. */
+#ifndef CW_REPORT_H
+#define CW_REPORT_H
+
+void cw_report(void);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The runtime door. As a rule it only names the call for the events and lets cudart go its way:
+ * the driver door, which cudart comes to, does the work, so that cudart's own state is what it
+ * would be without us. A runtime whose look-ups passed no door of ours (D-19) is looked after
+ * by runtime_alone.c.
+ */
+#include "bodies.h"
+#include "config.h"
+#include "lifecycle.h"
+#include "resolve.h"
+#include "runtime_alone.h"
+#include "thread.h"
+
+/* What naming a call changes of the thread, and what it was. */
+struct named {
+	const void *site;
+	uint16_t hook;
+};
+
+static struct named name_call(enum cw_hook_id hook, const void *site)
+{
+	struct named outer = { cw_thread.runtime_site, cw_thread.runtime_hook };
+
+	/* A runtime function within another is part of it. */
+	if (outer.hook == 0) {
+		cw_thread.runtime_hook = (uint16_t)(hook + 1);
+		cw_thread.runtime_site = site;
+	}
+	return outer;
+}
+
+static cudaError_t unname_call(const struct named *outer, cudaError_t result)
+{
+	cw_thread.runtime_site = outer->site;
+	cw_thread.runtime_hook = outer->hook;
+	return result;
+}
+
+/* Whether the runtime of this function comes to the driver door by itself. */
+static bool heard(enum cw_hook_id hook, void *real)
+{
+	static _Atomic(void *) known[CW_HOOK_COUNT];
+
+	if (CW_LIKELY(atomic_load_explicit(&known[hook], memory_order_relaxed) == real)) {
+		return true;
+	}
+	if (!cw_runtime_heard(real)) {
+		return false;
+	}
+	atomic_store_explicit(&known[hook], real, memory_order_relaxed);
+	return true;
+}
+
+/*
+ * Finds the real function, and forwards where there is nothing else to do. `alone` is what to
+ * call for a runtime that no door hears, with the same arguments.
+ */
+#define THROUGH_THE_DOOR(type, alone, ...)                                                         \
+	type real = (type)cw_real_runtime(hook, site);                                             \
+	struct named outer;                                                                        \
+                                                                                                   \
+	if (CW_UNLIKELY(real == NULL)) {                                                           \
+		return cudaErrorSymbolNotFound;                                                    \
+	}                                                                                          \
+	if (CW_UNLIKELY(cw_config.runtime_off || !cw_following() || cw_thread.silent)) {           \
+		return real(__VA_ARGS__);                                                          \
+	}                                                                                          \
+	if (CW_UNLIKELY(!heard(hook, (void *)real))) {                                             \
+		return alone;                                                                      \
+	}                                                                                          \
+	outer = name_call(hook, site);                                                             \
+	return unname_call(&outer, real(__VA_ARGS__))
+
+cudaError_t cw_cuda_malloc(enum cw_hook_id hook, const void *site, void **ptr, size_t size)
+{
+	THROUGH_THE_DOOR(cw_malloc_fn,
+			 cw_alone_allocate(hook, site, (void *)real,
+					   &(struct cw_alone){ .ptr = ptr, .size = size }),
+			 ptr, size);
+}
+
+cudaError_t cw_cuda_malloc_async(enum cw_hook_id hook, const void *site, void **ptr, size_t size,
+				 cudaStream_t stream)
+{
+	THROUGH_THE_DOOR(cw_malloc_async_fn,
+			 cw_alone_allocate(hook, site, (void *)real,
+					   &(struct cw_alone){ .ptr = ptr, .size = size,
+							       .stream = stream }),
+			 ptr, size, stream);
+}
+
+cudaError_t cw_cuda_malloc_managed(enum cw_hook_id hook, const void *site, void **ptr,
+				   size_t size, unsigned int flags)
+{
+	THROUGH_THE_DOOR(cw_malloc_flags_fn,
+			 cw_alone_allocate(hook, site, (void *)real,
+					   &(struct cw_alone){ .ptr = ptr, .size = size,
+							       .flags = flags }),
+			 ptr, size, flags);
+}
+
+cudaError_t cw_cuda_malloc_pitch(enum cw_hook_id hook, const void *site, void **ptr,
+				 size_t *pitch, size_t width, size_t height)
+{
+	THROUGH_THE_DOOR(cw_malloc_pitch_fn,
+			 cw_alone_allocate(hook, site, (void *)real,
+					   &(struct cw_alone){ .ptr = ptr, .pitch = pitch,
+							       .extent = { width, height, 1 } }),
+			 ptr, pitch, width, height);
+}
+
+cudaError_t cw_cuda_malloc_3d(enum cw_hook_id hook, const void *site,
+			      struct cudaPitchedPtr *pitched, struct cudaExtent extent)
+{
+	THROUGH_THE_DOOR(cw_malloc_3d_fn,
+			 cw_alone_allocate(hook, site, (void *)real,
+					   &(struct cw_alone){ .pitched = pitched,
+							       .extent = extent }),
+			 pitched, extent);
+}
+
+cudaError_t cw_cuda_malloc_host(enum cw_hook_id hook, const void *site, void **ptr, size_t size)
+{
+	THROUGH_THE_DOOR(cw_malloc_fn,
+			 cw_alone_allocate(hook, site, (void *)real,
+					   &(struct cw_alone){ .ptr = ptr, .size = size }),
+			 ptr, size);
+}
+
+cudaError_t cw_cuda_host_alloc(enum cw_hook_id hook, const void *site, void **ptr, size_t size,
+			       unsigned int flags)
+{
+	THROUGH_THE_DOOR(cw_malloc_flags_fn,
+			 cw_alone_allocate(hook, site, (void *)real,
+					   &(struct cw_alone){ .ptr = ptr, .size = size,
+							       .flags = flags }),
+			 ptr, size, flags);
+}
+
+cudaError_t cw_cuda_free(enum cw_hook_id hook, const void *site, void *ptr)
+{
+	THROUGH_THE_DOOR(cw_free_fn, cw_alone_free(hook, site, (void *)real, ptr, NULL), ptr);
+}
+
+cudaError_t cw_cuda_free_async(enum cw_hook_id hook, const void *site, void *ptr,
+			       cudaStream_t stream)
+{
+	THROUGH_THE_DOOR(cw_free_async_fn, cw_alone_free(hook, site, (void *)real, ptr, stream),
+			 ptr, stream);
+}
+
+cudaError_t cw_cuda_free_host(enum cw_hook_id hook, const void *site, void *ptr)
+{
+	THROUGH_THE_DOOR(cw_free_fn, cw_alone_free(hook, site, (void *)real, ptr, NULL), ptr);
+}
+
+cudaError_t cw_cuda_mem_get_info(enum cw_hook_id hook, const void *site, size_t *ret_free,
+				 size_t *ret_total)
+{
+	typedef cudaError_t (*get_info_fn)(size_t *, size_t *);
+
+	THROUGH_THE_DOOR(get_info_fn, (cw_ready(), real(ret_free, ret_total)), ret_free,
+			 ret_total);
+}
+
+cudaError_t cw_cuda_device_reset(enum cw_hook_id hook, const void *site)
+{
+	THROUGH_THE_DOOR(cw_void_fn, cw_alone_device_reset(hook, site, (void *)real), );
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtimes.h"
+
+/* Eight at once is more than anybody loads; a ninth is left alone, like a stranger's. */
+#define RUNTIME_SLOTS 8
+
+struct runtime {
+	_Atomic(uintptr_t) low; /* the other fields are valid once this is set */
+	_Atomic(uintptr_t) high;
+	_Atomic(bool) heard;
+	_Atomic(void *) real[CW_HOOK_COUNT];
+};
+
+static struct runtime runtimes[RUNTIME_SLOTS];
+static _Atomic(int) first_runtime = CW_NO_RUNTIME;
+
+/*
+ * What is known about a return address, in one word so that no reader sees half of it: the
+ * address in the upper 48 bits, then the runtime it lies in and the one its object is linked
+ * to, each as slot + 1.
+ */
+#define SITE_SLOTS 512u
+#define SITE_INSIDE_SHIFT 8
+#define SITE_LINKED_SHIFT 0
+
+static _Atomic(uint64_t) sites[SITE_SLOTS];
+
+int cw_runtime_slot(uintptr_t low, uintptr_t high)
+{
+	for (int slot = 0; slot < RUNTIME_SLOTS; slot++) {
+		struct runtime *runtime = &runtimes[slot];
+		uintptr_t held = atomic_load_explicit(&runtime->low, memory_order_relaxed);
+
+		if (held == 0) {
+			atomic_store_explicit(&runtime->high, high, memory_order_relaxed);
+			atomic_store_explicit(&runtime->low, low, memory_order_release);
+			return slot;
+		}
+		if (held == low &&
+		    high == atomic_load_explicit(&runtime->high, memory_order_relaxed)) {
+			return slot;
+		}
+	}
+	return CW_NO_RUNTIME;
+}
+
+void cw_runtime_see_first(int slot)
+{
+	if (atomic_load_explicit(&first_runtime, memory_order_relaxed) == slot) {
+		return;
+	}
+	for (unsigned int hook = 0; hook < CW_HOOK_COUNT; hook++) {
+		if (cw_hooks[hook].door == CW_DOOR_RUNTIME) {
+			cw_real_set((enum cw_hook_id)hook, NULL);
+		}
+	}
+	atomic_store_explicit(&first_runtime, slot, memory_order_release);
+}
+
+static uint64_t site_fact(int slot, unsigned int shift)
+{
+	return (uint64_t)(slot + 1) << shift;
+}
+
+static int fact_slot(uint64_t facts, unsigned int shift)
+{
+	return (int)(facts >> shift & 0xffu) - 1;
+}
+
+static uint64_t site_facts(const void *site)
+{
+	uint64_t key = (uint64_t)(uintptr_t)site << 16;
+	uint64_t hash = (uint64_t)(uintptr_t)site * 0x9e3779b97f4a7c15u;
+	_Atomic(uint64_t) *cached = &sites[(hash >> 32) % SITE_SLOTS];
+	uint64_t facts = atomic_load_explicit(cached, memory_order_relaxed);
+	int inside;
+	int linked;
+
+	if ((facts & ~(uint64_t)0xffff) == key) {
+		return facts;
+	}
+	cw_runtimes_of_site(site, &inside, &linked);
+	facts = site_fact(inside, SITE_INSIDE_SHIFT) | site_fact(linked, SITE_LINKED_SHIFT);
+	if ((uintptr_t)site >> 48 == 0) {
+		atomic_store_explicit(cached, key | facts, memory_order_relaxed);
+	}
+	return facts;
+}
+
+void *cw_real_runtime(enum cw_hook_id hook, const void *site)
+{
+	uint64_t facts = site_facts(site);
+	int inside = fact_slot(facts, SITE_INSIDE_SHIFT);
+	int slot = inside != CW_NO_RUNTIME ? inside : fact_slot(facts, SITE_LINKED_SHIFT);
+	void *real;
+
+	if (slot == CW_NO_RUNTIME ||
+	    slot == atomic_load_explicit(&first_runtime, memory_order_acquire)) {
+		return cw_real_of(hook);
+	}
+	real = atomic_load_explicit(&runtimes[slot].real[hook], memory_order_acquire);
+	if (real == NULL) {
+		real = cw_resolve_in(hook, slot);
+		atomic_store_explicit(&runtimes[slot].real[hook], real, memory_order_release);
+	}
+	return real;
+}
+
+void cw_runtime_note_lookup(const void *site)
+{
+	int inside = fact_slot(site_facts(site), SITE_INSIDE_SHIFT);
+
+	if (inside != CW_NO_RUNTIME &&
+	    !atomic_load_explicit(&runtimes[inside].heard, memory_order_relaxed)) {
+		atomic_store_explicit(&runtimes[inside].heard, true, memory_order_relaxed);
+	}
+}
+
+bool cw_runtime_heard(const void *runtime_function)
+{
+	uintptr_t address = (uintptr_t)runtime_function;
+
+	for (int slot = 0; slot < RUNTIME_SLOTS; slot++) {
+		const struct runtime *runtime = &runtimes[slot];
+		uintptr_t low = atomic_load_explicit(&runtime->low, memory_order_acquire);
+
+		if (low == 0) {
+			break;
+		}
+		if (address >= low &&
+		    address < atomic_load_explicit(&runtime->high, memory_order_relaxed)) {
+			return atomic_load_explicit(&runtime->heard, memory_order_relaxed);
+		}
+	}
+	return false;
+}

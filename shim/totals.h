@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Totals: for each device and kind, the bytes the program holds now, the most it held, and
+ * the bytes that policies hold back (D-11). Each cell has a cache line of its own.
+ *
+ * The value before an add or sub, and the value after it, are *the* before and after of that
+ * operation (D-14): they come from one atomic operation, so that the operations on a cell
+ * form one sequence without gaps, and a threshold between them is crossed exactly once.
+ *
+ * Any thread, any time, no lock, no memory taken; plain static storage.
+ *
+ * Relaxed order is enough everywhere here: each cell is one number, a read-modify-write sees
+ * the latest value in any order, and nothing else is published through it.
+ */
+#ifndef CW_TOTALS_H
+#define CW_TOTALS_H
+
+#include <stdint.h>
+
+#define CW_TOTAL_DEVICES 64
+#define CW_TOTAL_KINDS 9 /* enum cuweir_kind; 0 is NONE */
+#define CW_TOTAL_NO_DEVICE (-1)
+
+struct cw_total {
+	int64_t current;    /* below 0 only while an underflow is being mended, read as 0 */
+	uint64_t peak;
+	int64_t held;
+	uint64_t underflows;
+	uint64_t room_[4];  /* scoped peaks */
+} __attribute__((aligned(64)));
+
+/* Rows: no device, the devices, and one for all numbers beyond. */
+extern struct cw_total cw_totals_[CW_TOTAL_DEVICES + 2][CW_TOTAL_KINDS];
+
+static inline struct cw_total *cw_total_cell(int device, unsigned kind)
+{
+	unsigned row = (unsigned)device + 1;
+
+	if (__builtin_expect(row > CW_TOTAL_DEVICES, 0)) {
+		row = device < 0 ? 0 : CW_TOTAL_DEVICES + 1;
+	}
+	if (__builtin_expect(kind >= CW_TOTAL_KINDS, 0)) {
+		kind = 0;
+	}
+	return &cw_totals_[row][kind];
+}
+
+void cw_total_raise_peak_(struct cw_total *cell, uint64_t value);
+void cw_total_mend_(int64_t *value, uint64_t *underflows, int64_t before, int64_t bytes);
+
+/* Returns the value before; the value after is that plus bytes. */
+static inline uint64_t cw_total_add(int device, unsigned kind, uint64_t bytes)
+{
+	struct cw_total *cell = cw_total_cell(device, kind);
+	int64_t before = __atomic_fetch_add(&cell->current, (int64_t)bytes, __ATOMIC_RELAXED);
+	uint64_t after;
+
+	if (__builtin_expect(before < 0, 0)) {
+		before = 0;
+	}
+	after = (uint64_t)before + bytes;
+	/*
+	 * A peak only grows (but for a reset), so a stale one read here is too low at worst,
+	 * and raising it looks again.
+	 */
+	if (after > __atomic_load_n(&cell->peak, __ATOMIC_RELAXED)) {
+		cw_total_raise_peak_(cell, after);
+	}
+	return (uint64_t)before;
+}
+
+/*
+ * Returns the value before; the value after is that minus bytes, or 0 if that is less.
+ *
+ * Never below 0 (P-30), and without a compare-and-swap loop: a sub follows the removal of a
+ * record, which exactly one thread gets, and which was inserted along with an add; so what
+ * is subtracted was added before, and the subtraction alone is right. If a caller breaks
+ * this, the sub itself sees it, from its own before: it adds back precisely what it took too
+ * much, and counts it. Until then the cell is negative, which every reader takes for 0.
+ */
+static inline uint64_t cw_total_sub(int device, unsigned kind, uint64_t bytes)
+{
+	struct cw_total *cell = cw_total_cell(device, kind);
+	int64_t before = __atomic_fetch_sub(&cell->current, (int64_t)bytes, __ATOMIC_RELAXED);
+
+	if (__builtin_expect(before < (int64_t)bytes, 0)) {
+		cw_total_mend_(&cell->current, &cell->underflows, before, (int64_t)bytes);
+	}
+	return before < 0 ? 0 : (uint64_t)before;
+}
+
+/* What a policy took from the driver and holds back from the program, and its release. */
+static inline void cw_total_hold(int device, unsigned kind, uint64_t bytes)
+{
+	struct cw_total *cell = cw_total_cell(device, kind);
+
+	__atomic_fetch_add(&cell->held, (int64_t)bytes, __ATOMIC_RELAXED);
+}
+
+static inline void cw_total_unhold(int device, unsigned kind, uint64_t bytes)
+{
+	struct cw_total *cell = cw_total_cell(device, kind);
+	int64_t before = __atomic_fetch_sub(&cell->held, (int64_t)bytes, __ATOMIC_RELAXED);
+
+	if (__builtin_expect(before < (int64_t)bytes, 0)) {
+		cw_total_mend_(&cell->held, &cell->underflows, before, (int64_t)bytes);
+	}
+}
+
+static inline uint64_t cw_total_current(int device, unsigned kind)
+{
+	int64_t value = __atomic_load_n(&cw_total_cell(device, kind)->current, __ATOMIC_RELAXED);
+
+	return value < 0 ? 0 : (uint64_t)value;
+}
+
+static inline uint64_t cw_total_held(int device, unsigned kind)
+{
+	int64_t value = __atomic_load_n(&cw_total_cell(device, kind)->held, __ATOMIC_RELAXED);
+
+	return value < 0 ? 0 : (uint64_t)value;
+}
+
+static inline uint64_t cw_total_peak(int device, unsigned kind)
+{
+	return __atomic_load_n(&cw_total_cell(device, kind)->peak, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t cw_total_underflows(int device, unsigned kind)
+{
+	return __atomic_load_n(&cw_total_cell(device, kind)->underflows, __ATOMIC_RELAXED);
+}
+
+/* The peak becomes the present value; what happens after the reset counts again. */
+void cw_total_reset_peak(int device, unsigned kind);
+
+/* No locks here: a fork needs only this, in the child. */
+void cw_totals_postfork_child(void);
+
+#endif
