@@ -37,7 +37,8 @@ static struct cw_request request_of(const struct cw_context_end *end,
 		.flags = CUWEIR_EVENT_CONTEXT_END,
 		.requested = record->size,
 		.charged = record->size,
-		.pointer = record->address,
+		.pointer = cw_key_handle(record->address),
+		.space = (uint8_t)(record->address >> CW_KEY_SHIFT),
 		.in_callback = cw_thread.in_callback,
 	};
 	struct cw_handle entry;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "config.h"
 #include "elf_read.h"
 #include "lookup.h"
 #include "resolve.h"
@@ -64,6 +65,10 @@ static void *exchange(enum cw_hook_id id, void *found)
 	struct cw_home home = cw_home_of(found);
 	bool ours = false;
 
+	cw_config_load();
+	if (cw_config.dlsym_off) {
+		return found;
+	}
 	switch ((enum cw_door)hook->door) {
 	case CW_DOOR_DRIVER:
 		ours = home.family == CW_FAMILY_DRIVER;
@@ -176,6 +181,10 @@ void *cw_hook_for_driver_pointer(const char *base, void *pointer, int version,
 	const char *exported;
 	enum cw_hook_id id;
 
+	cw_config_load();
+	if (cw_config.getproc_off) {
+		return pointer;
+	}
 	/* A driver that was not linked -Bsymbolic finds our own definitions. */
 	if (is_own_entry(base, pointer)) {
 		return pointer;

@@ -37,6 +37,7 @@ static inline void cw_driver_request(struct cw_request *request, enum cw_hook_id
 	request->device = -1;
 	request->kind = cw_hooks[hook].kind;
 	request->origin_flags = 0;
+	request->space = CW_KEY_ADDRESS;
 	request->flags = 0;
 	request->requested = bytes;
 	request->charged = bytes;

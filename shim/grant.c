@@ -47,7 +47,8 @@ static bool record(struct cw_request *request)
 	origin.flags = request->origin_flags;
 	index = cw_origin_intern(&origin);
 	if (CW_LIKELY(index != CW_ORIGIN_UNKNOWN)) {
-		replaced = cw_ledger_replace(request->pointer, request->charged, index, &stale);
+		replaced = cw_ledger_replace(cw_request_key(request), request->charged, index,
+					     &stale);
 	}
 	if (CW_UNLIKELY(replaced > 0)) {
 		settle_stale(&stale);
@@ -114,7 +115,7 @@ static CW_COLD CUresult veto(struct cw_request *request, uint32_t place, int sta
 		return CUDA_SUCCESS;
 	}
 	request->flags |= CUWEIR_EVENT_UNDO;
-	recorded = cw_ledger_remove(request->pointer, &detached);
+	recorded = cw_ledger_remove(cw_request_key(request), &detached);
 	cw_release_announce(request, place + 1);
 	undone = request->undo(request);
 	if (undone != CUDA_SUCCESS && !cw_status_ends_context((int)undone)) {

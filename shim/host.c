@@ -63,7 +63,7 @@ void cw_record_fill(struct cuweir_record *ret, const struct cw_record *record)
 		.kind = origin->kind,
 		.device = origin->device,
 		.context = (void *)(uintptr_t)origin->context,
-		.pointer = (void *)(uintptr_t)record->address,
+		.pointer = (void *)(uintptr_t)cw_key_handle(record->address),
 		.charged = record->size,
 		.call_site = (const void *)(uintptr_t)origin->site,
 	};

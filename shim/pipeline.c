@@ -2,6 +2,7 @@
 #include "pipeline.h"
 
 #include "attempt.h"
+#include "grant.h"
 #include "handlers.h"
 #include "handles.h"
 #include "ledger.h"
@@ -121,7 +122,7 @@ CUresult cw_deallocate(struct cw_request *request)
 	CUresult result;
 	int told;
 
-	if (CW_UNLIKELY(!cw_ledger_remove(request->pointer, &detached))) {
+	if (CW_UNLIKELY(!cw_ledger_remove(cw_request_key(request), &detached))) {
 		return free_unknown(request);
 	}
 	facts_of(request, &detached);
@@ -143,4 +144,34 @@ CUresult cw_deallocate(struct cw_request *request)
 	cw_release_settle(request);
 	told = cw_release_tell(request, 0);
 	return result == CUDA_SUCCESS ? (CUresult)told : result;
+}
+
+static CUresult already_done(struct cw_request *request)
+{
+	(void)request;
+	return CUDA_SUCCESS;
+}
+
+void cw_adopt(struct cw_request *request)
+{
+	start(request);
+	request->perform = already_done;
+	request->undo = NULL;
+	(void)cw_grant(request);
+	for (uint32_t i = cw_chain_count(); i > 0; i--) {
+		(void)cw_grant_tell(request, i - 1);
+	}
+}
+
+void cw_forget(struct cw_request *request)
+{
+	struct cw_record detached;
+
+	if (!cw_ledger_remove(cw_request_key(request), &detached)) {
+		return;
+	}
+	facts_of(request, &detached);
+	start(request);
+	cw_release_settle(request);
+	(void)cw_release_tell(request, 0);
 }

@@ -19,6 +19,33 @@ enum {
 	CW_ORIGIN_PITCHED = 1u << 1,       /* asked for less than is charged */
 };
 
+/*
+ * What a record is found by. Linear memory goes by its address; arrays and the like are known
+ * by opaque handles, which may equal an address, and so carry the number of their sort in the
+ * top byte, which no address uses.
+ */
+enum cw_key_space {
+	CW_KEY_ADDRESS = 0,
+	CW_KEY_ARRAY = 1,
+	CW_KEY_MIPMAPPED_ARRAY = 2,
+	CW_KEY_PHYSICAL = 3, /* memory of cuMemCreate, by a number of ours */
+	CW_KEY_RANGE = 4,    /* reserved address space */
+	CW_KEY_EXTERNAL = 5,
+	CW_KEY_REGISTERED = 6,
+};
+
+enum { CW_KEY_SHIFT = 56 };
+
+static inline uint64_t cw_key(enum cw_key_space space, uint64_t handle)
+{
+	return (uint64_t)space << CW_KEY_SHIFT | handle;
+}
+
+static inline uint64_t cw_key_handle(uint64_t key)
+{
+	return key & (((uint64_t)1 << CW_KEY_SHIFT) - 1);
+}
+
 /* Namespace in handles.h: the requested bytes of pitched memory, by its address. */
 enum { CW_PITCHED_SPACE = 80 };
 
@@ -32,6 +59,7 @@ struct cw_request {
 	int device;
 	uint8_t kind;            /* enum cuweir_kind */
 	uint8_t origin_flags;
+	uint8_t space;           /* enum cw_key_space, of `pointer` */
 	uint32_t flags;          /* CUWEIR_EVENT_... */
 	uint64_t requested;
 	uint64_t charged;
@@ -64,11 +92,24 @@ struct cw_request {
 	int64_t first_failure_ns;
 };
 
+static inline uint64_t cw_request_key(const struct cw_request *request)
+{
+	return cw_key((enum cw_key_space)request->space, request->pointer);
+}
+
 /* The status for the program; on success request->pointer (and charged) hold the result. */
 CUresult cw_allocate(struct cw_request *request);
 
 /* Gives request->pointer back; the facts of the record are filled in. */
 CUresult cw_deallocate(struct cw_request *request);
+
+/*
+ * Memory that came, or went, by an operation that cannot be refused or undone (a graph's launch,
+ * what it frees): it is accounted and told; a status of a threshold callback is told and
+ * ignored (D-06).
+ */
+void cw_adopt(struct cw_request *request);
+void cw_forget(struct cw_request *request);
 
 /* Frees of addresses that nobody knew, and allocations that could not be recorded. */
 uint64_t cw_untracked_frees(void);

@@ -71,13 +71,13 @@ static bool write_leak(const struct cw_record *record, void *argument)
 	if (origin->site != 0 && dladdr((void *)(uintptr_t)origin->site, &module) != 0 &&
 	    module.dli_fname != NULL) {
 		line("still allocated: %p, %llu B, device %d, by %s, called from %s+0x%llx",
-		     (void *)(uintptr_t)record->address, (unsigned long long)record->size,
+		     (void *)(uintptr_t)cw_key_handle(record->address), (unsigned long long)record->size,
 		     origin->device, cw_hooks[origin->hook].base,
 		     cw_elf_basename(module.dli_fname),
 		     (unsigned long long)(origin->site - (uintptr_t)module.dli_fbase));
 	} else {
 		line("still allocated: %p, %llu B, device %d, by %s",
-		     (void *)(uintptr_t)record->address, (unsigned long long)record->size,
+		     (void *)(uintptr_t)cw_key_handle(record->address), (unsigned long long)record->size,
 		     origin->device, cw_hooks[origin->hook].base);
 	}
 	return true;
