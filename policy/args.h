@@ -102,10 +102,10 @@ static inline bool args_number(struct args_text text, uint64_t *ret_number)
 	return true;
 }
 
-/* A size: a number, then nothing or K, M, G, T (of 1024, KB and KiB are the same). */
+/* A size: a number, then nothing or K, M, G, T (of 1024; k, KB and KiB are the same). */
 static inline bool args_size(struct args_text text, uint64_t *ret_bytes)
 {
-	static const char units[] = "KMGT";
+	static const char units[] = "KMGTkmgt";
 	uint64_t number;
 	if (text.start == NULL || !args_digits(&text, &number)) {
 		return false;
@@ -116,11 +116,11 @@ static inline bool args_size(struct args_text text, uint64_t *ret_bytes)
 		if (unit == NULL) {
 			return false;
 		}
-		shift = 10 * (unsigned int)(unit - units + 1);
+		shift = 10 * (unsigned int)((unit - units) % 4 + 1);
 		text.start++;
 		text.length--;
 	}
-	if (text.length != 0 && !args_is(text, "B") && !args_is(text, "iB")) {
+	if (text.length != 0 && !args_is(text, "B") && !args_is(text, "b") && !args_is(text, "iB")) {
 		return false;
 	}
 	if (number > UINT64_MAX >> shift) {
@@ -128,6 +128,53 @@ static inline bool args_size(struct args_text text, uint64_t *ret_bytes)
 	}
 	*ret_bytes = number << shift;
 	return true;
+}
+
+/* A size, or hundredths of a device's ("80%", up to 100), which *ret_percent is then. */
+static inline bool args_share(struct args_text text, uint64_t *ret_bytes, unsigned int *ret_percent)
+{
+	uint64_t number;
+	if (text.length > 1 && text.start != NULL && text.start[text.length - 1] == '%') {
+		text.length--;
+		if (!args_number(text, &number) || number == 0 || number > 100) {
+			return false;
+		}
+		*ret_percent = (unsigned int)number;
+		*ret_bytes = 0;
+		return true;
+	}
+	*ret_percent = 0;
+	return args_size(text, ret_bytes);
+}
+
+/* A time: a number and ns, us, ms, s or m; a bare 0 too. */
+static inline bool args_time(struct args_text text, uint64_t *ret_ns)
+{
+	static const struct {
+		const char *unit;
+		uint64_t ns;
+	} units[] = {
+		{ "ns", 1 },          { "us", 1000 },         { "ms", 1000000 },
+		{ "s", 1000000000 },  { "m", 60000000000ull },
+	};
+	uint64_t number;
+	if (text.start == NULL || !args_digits(&text, &number)) {
+		return false;
+	}
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (args_is(text, units[i].unit) && number <= UINT64_MAX / units[i].ns) {
+			*ret_ns = number * units[i].ns;
+			return true;
+		}
+	}
+	*ret_ns = 0;
+	return number == 0 && text.length == 0;
+}
+
+static inline bool args_flag(struct args_text text, bool *ret_flag)
+{
+	*ret_flag = args_is(text, "1");
+	return *ret_flag || args_is(text, "0");
 }
 
 /* Names of kinds joined by '+', "all" among them. */

@@ -21,6 +21,7 @@ struct log {
 	const struct cuweir_host *host;
 	uint64_t bit; /* this place in the chain, in attempts_open */
 	uint32_t kinds;
+	bool always;  /* also while debug is off */
 };
 
 /* What the arguments say. */
@@ -43,9 +44,10 @@ static _Thread_local uint64_t attempts_open __attribute__((tls_model("initial-ex
 
 static atomic_uint places;
 
-static bool debug_is_on(const struct log *log)
+/* Events come to this policy whether or not debug is on for the others. */
+static bool wants_events(const struct log *log)
 {
-	return log->host->get_debug(log->host);
+	return log->always || log->host->get_debug(log->host);
 }
 
 static void put(struct log *log, enum log_action action, const struct cuweir_event *event)
@@ -73,7 +75,9 @@ static void on_allocated(void *state, uint64_t size, const struct cuweir_event *
 	if ((event->flags & CUWEIR_EVENT_NESTED) == 0) {
 		attempts_open &= ~log->bit;
 	}
-	put(log, LOG_ALLOCATE, event);
+	if (wants_events(log)) {
+		put(log, LOG_ALLOCATE, event);
+	}
 }
 
 static bool on_alloc_failure(void *state, uint64_t size, int retry_count,
@@ -99,12 +103,12 @@ static void on_alloc_failed(void *state, const struct cuweir_event *event)
 
 /*
  * Before, not after: once it is free, another thread may be given the address, and its row
- * would come first. Without debug events there is no row of the allocation either.
+ * would come first. Where events are not wanted there is no row of the allocation either.
  */
 static void before_free(void *state, const struct cuweir_event *event)
 {
 	struct log *log = state;
-	if (!debug_is_on(log)) {
+	if (!wants_events(log)) {
 		return;
 	}
 	/* A vetoed allocation that was not told here is a failure, and told as one. */
@@ -226,6 +230,8 @@ static int open_log(const struct cuweir_host *host, const char *arguments, void 
 	log->host = host;
 	log->bit = 1ull << place;
 	log->kinds = settings.kinds;
+	/* Who names a log asks for events; `debug=0` leaves that to CUWEIR_DEBUG. */
+	log->always = settings.debug != 0;
 	log->row.format = settings.format;
 	log->row.zone_offset = local.tm_gmtoff;
 	log->row.pid = (uint64_t)getpid();
@@ -237,10 +243,6 @@ static int open_log(const struct cuweir_host *host, const char *arguments, void 
 	if (settings.format == LOG_CSV) {
 		char header[] = LOG_CSV_HEADER "\n";
 		log_sink_put(&log->sink, header, sizeof(header) - 1);
-	}
-	/* Who names a log asks for events; `debug=0` leaves the switch to CUWEIR_DEBUG. */
-	if (settings.debug != 0) {
-		host->set_debug(host, true);
 	}
 	*ret_state = log;
 	return CUWEIR_SUCCESS;
@@ -255,11 +257,12 @@ static void close_log(void *state)
 const struct cuweir_policy cuweir_policy_entry = {
 	.struct_size = sizeof(struct cuweir_policy),
 	.version = CUWEIR_POLICY_VERSION,
-	.flags = CUWEIR_POLICY_CAPTURE_SAFE,
+	.flags = CUWEIR_POLICY_CAPTURE_SAFE | CUWEIR_POLICY_DEBUG,
 	.name = "log",
 	.summary = "writes a row for each allocation, failed attempt and free",
 	.arguments = "format=text|csv (text), file=NAME with %p (CUWEIR_LOG or stderr), "
-		     "flush=line|block (line), debug=0|1 (1: switch debug events on), "
+		     "flush=line|block (line), debug=0|1 (1: 0 has rows of allocations and "
+		     "frees only while debug is on), "
 		     "kinds=NAME+NAME (all)",
 	.open = open_log,
 	.close = close_log,

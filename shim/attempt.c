@@ -8,6 +8,7 @@
 #include "handlers.h"
 #include "message.h"
 #include "release.h"
+#include "serve.h"
 #include "totals.h"
 #include "wait.h"
 
@@ -100,7 +101,8 @@ static CUresult attempt_from(struct cw_request *request, uint32_t place, uint32_
 		return (CUresult)request->status;
 	}
 	if (place == count) {
-		return cw_grant(request);
+		return request->flags & CUWEIR_EVENT_HELD ? cw_grant_held(request)
+							  : cw_grant(request);
 	}
 	policy = &cw_chain.policies[place];
 	if (request->resume == 0) {
@@ -110,7 +112,11 @@ static CUresult attempt_from(struct cw_request *request, uint32_t place, uint32_
 		}
 	}
 	for (int retry_count = 0;; retry_count++) {
-		result = attempt_from(request, place + 1, count);
+		if (request->resume == 0 && cw_serves(policy, request)) {
+			result = cw_serve(request, place);
+		} else {
+			result = attempt_from(request, place + 1, count);
+		}
 		if (result == CUDA_SUCCESS) {
 			return cw_grant_tell(request, place);
 		}
@@ -121,9 +127,9 @@ static CUresult attempt_from(struct cw_request *request, uint32_t place, uint32_
 	}
 }
 
-static CW_COLD CUresult attempt_stack(struct cw_request *request, uint32_t count)
+static CW_COLD CUresult attempt_stack(struct cw_request *request, uint32_t place, uint32_t count)
 {
-	CUresult result = attempt_from(request, 0, count);
+	CUresult result = attempt_from(request, place, count);
 
 	if (request->listening) {
 		cw_wait_leave();
@@ -140,8 +146,8 @@ CUresult cw_attempt(struct cw_request *request)
 	uint32_t place = count;
 	CUresult result;
 
-	if (CW_UNLIKELY(cw_chain.has_admit)) {
-		return attempt_stack(request, count);
+	if (CW_UNLIKELY(cw_chain.asks_before)) {
+		return attempt_stack(request, 0, count);
 	}
 	result = cw_grant(request);
 	while (CW_LIKELY(result == CUDA_SUCCESS) && place > 0) {
@@ -152,5 +158,10 @@ CUresult cw_attempt(struct cw_request *request)
 	}
 	request->status = (int)result;
 	request->resume = place + 1;
-	return attempt_stack(request, count);
+	return attempt_stack(request, 0, count);
+}
+
+CUresult cw_attempt_behind(struct cw_request *request, uint32_t place)
+{
+	return attempt_stack(request, place, cw_chain_count());
 }

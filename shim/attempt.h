@@ -10,4 +10,7 @@
 
 CUresult cw_attempt(struct cw_request *request);
 
+/* What stands behind the policy before `place`: for memory that it takes through `next`. */
+CUresult cw_attempt_behind(struct cw_request *request, uint32_t place);
+
 #endif

@@ -8,11 +8,15 @@
 
 #include "cuda_api.h"
 #include "hooks.h"
+#include "nvml_api.h"
 
 #define CW_DRIVER(symbol, base, version, stream, kind, body, args, ...)                            \
 	CUresult body(enum cw_hook_id hook, const void *site, __VA_ARGS__);
 #define CW_RUNTIME(symbol, base, kind, body, args, ...)                                            \
 	cudaError_t body(enum cw_hook_id hook, const void *site, __VA_ARGS__);
+#define CW_RUNTIME_NAMED(symbol, ...)
+#define CW_NVML(symbol, body, args, ...)                                                           \
+	int body(enum cw_hook_id hook, const void *site, __VA_ARGS__);
 #define CW_RUNTIME0(symbol, base, kind, body)                                                      \
 	cudaError_t body(enum cw_hook_id hook, const void *site);
 #define CW_REAL_ONLY(symbol)

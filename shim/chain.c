@@ -14,6 +14,7 @@
 #include "host.h"
 #include "message.h"
 #include "old_glibc.h"
+#include "program.h"
 #include "thread.h"
 
 #define ENTRY_SYMBOL "cuweir_policy_entry"
@@ -147,12 +148,12 @@ static int read_thresholds(struct cw_policy *policy)
 	if (table->get_alloc_thresholds != NULL) {
 		count = 0;
 		list = table->get_alloc_thresholds(policy->state, &count);
-		result = cw_thresholds_init(&policy->alloc, list, count);
+		result = cw_thresholds_init(&policy->lists[0], list, count);
 	}
 	if (result == 0 && table->get_dealloc_thresholds != NULL) {
 		count = 0;
 		list = table->get_dealloc_thresholds(policy->state, &count);
-		result = cw_thresholds_init(&policy->dealloc, list, count);
+		result = cw_thresholds_init(&policy->lists[1], list, count);
 	}
 	return result;
 }
@@ -168,6 +169,8 @@ static const char *start_policy(struct cw_policy *policy, const struct cuweir_po
 	memcpy(&policy->table, entry, known);
 	policy->kinds = policy->table.kinds != 0 ? policy->table.kinds
 						 : CUWEIR_KIND_BIT(CUWEIR_KIND_DEVICE);
+	policy->alloc = &policy->lists[0];
+	policy->dealloc = &policy->lists[1];
 	cw_host_init(policy);
 	cw_thread.in_callback |= policy->bit;
 	if (policy->table.open != NULL) {
@@ -228,8 +231,10 @@ static int add_policy(char *element, struct cw_policy *policy, uint32_t index)
 	if (reason != NULL) {
 		return left_out(setting, reason);
 	}
-	cw_chain.has_admit |= policy->table.admit != NULL;
+	cw_chain.has_allocator |= policy->table.allocator != NULL;
+	cw_chain.asks_before |= policy->table.admit != NULL || policy->table.allocator != NULL;
 	cw_chain.has_before_free |= policy->table.before_free != NULL;
+	cw_chain.has_memory_info |= policy->table.memory_info != NULL;
 	if ((policy->table.flags & CUWEIR_POLICY_DEBUG) != 0) {
 		cw_debug_always();
 	}
@@ -239,8 +244,8 @@ static int add_policy(char *element, struct cw_policy *policy, uint32_t index)
 
 int cw_chain_open(const char *setting)
 {
-	size_t size = strlen(setting) + 1;
-	uint32_t count = 0;
+	size_t size = setting != NULL ? strlen(setting) + 1 : 0;
+	uint32_t count = CW_PLACE_PROGRAM + 1;
 	int failures = 0;
 	char *copy;
 	void *memory;
@@ -249,12 +254,15 @@ int cw_chain_open(const char *setting)
 	memory = mmap(NULL, CW_CHAIN_MAX * sizeof(struct cw_policy) + size,
 		      PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED) {
-		return left_out(setting, "no memory");
+		return left_out(setting != NULL ? setting : "", "no memory");
 	}
 	cw_chain.policies = memory;
+	cw_program_place(&cw_chain.policies[CW_PLACE_PROGRAM]);
 	copy = (char *)memory + CW_CHAIN_MAX * sizeof(struct cw_policy);
-	memcpy(copy, setting, size);
-	for (char *element = copy; element != NULL;) {
+	if (setting != NULL) {
+		memcpy(copy, setting, size);
+	}
+	for (char *element = setting != NULL ? copy : NULL; element != NULL;) {
 		char *end = strchr(element, ';');
 
 		if (end != NULL) {

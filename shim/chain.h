@@ -14,15 +14,21 @@
 #include "common.h"
 #include "thresholds.h"
 
-enum { CW_CHAIN_MAX = 16 };
+/*
+ * Place 0 is the program's own handler (program.h), the outermost; it is there even without
+ * any policy, and does nothing until the program sets one.
+ */
+enum { CW_CHAIN_MAX = 17, CW_PLACE_PROGRAM = 0 };
 
 struct cw_policy {
 	struct cuweir_policy table; /* our copy; entries that an older plugin lacks are NULL */
 	void *state;
 	uint32_t bit;               /* in cw_thread.in_callback */
 	uint32_t kinds;             /* CUWEIR_KIND_BITs of its thresholds */
-	struct cw_thresholds alloc;
-	struct cw_thresholds dealloc;
+	struct cw_thresholds lists[2];
+	/* Loaded with cw_list: those of the program's handler are exchanged while it runs. */
+	struct cw_thresholds *alloc;
+	struct cw_thresholds *dealloc;
 	struct cuweir_host host;
 	const char *setting;        /* its part of CUWEIR_POLICY, for messages */
 	char refusal[256];          /* what host->refuse said */
@@ -31,12 +37,19 @@ struct cw_policy {
 struct cw_chain {
 	/* 0 before the opening and after the closing: then policies are not called. */
 	uint32_t count;
-	bool has_admit;
+	bool asks_before; /* some policy admits or serves */
+	bool has_allocator;
 	bool has_before_free;
+	bool has_memory_info;
 	struct cw_policy *policies;
 };
 
 extern struct cw_chain cw_chain;
+
+static inline struct cw_thresholds *cw_list(struct cw_thresholds *const *list)
+{
+	return __atomic_load_n(list, __ATOMIC_ACQUIRE);
+}
 
 /* Acquire: the policies are complete before the count says so. */
 static inline uint32_t cw_chain_count(void)
@@ -44,7 +57,7 @@ static inline uint32_t cw_chain_count(void)
 	return __atomic_load_n(&cw_chain.count, __ATOMIC_ACQUIRE);
 }
 
-/* Loads and opens what CUWEIR_POLICY names. Returns the number of policies that failed to. */
+/* Loads and opens what CUWEIR_POLICY names; NULL: nothing. Returns the number of policies that failed to. */
 int cw_chain_open(const char *setting);
 
 /* No callback starts after this; each policy's close is called unless `quietly`. */

@@ -14,10 +14,11 @@
 #define PREFIX "CUWEIR_"
 #define SIM_PREFIX "CUWEIR_SIM_" /* the simulated GPU's own, and the test suites' */
 #define TEST_PREFIX "CUWEIR_TEST_"
+#define OWN_NAME "libcuweir.so"
 
 enum { PREFIX_LENGTH = sizeof(PREFIX) - 1, COMPLAINTS_KEPT = 16 };
 
-struct cw_config cw_config = { .verbose = CW_ERROR, .max_retries = -1 };
+struct cw_config cw_config = { .verbose = CW_ERROR, .max_retries = -1, .follow = true };
 
 enum setting_id {
 #define CW_SETTING(name, ...) SETTING_##name,
@@ -160,6 +161,8 @@ static bool read_hooks(const char *value, void *target)
 		{ "driver", &cw_config.driver_off },
 	};
 
+	bool off[sizeof(doors) / sizeof(doors[0])] = { false };
+
 	(void)target;
 	while (*value != '\0') {
 		size_t length = element_length(value);
@@ -170,7 +173,7 @@ static bool read_hooks(const char *value, void *target)
 
 			if (length == name_length + 1 && (value[0] == '-' || value[0] == '+') &&
 			    memcmp(value + 1, doors[i].name, name_length) == 0) {
-				*doors[i].off = value[0] == '-';
+				off[i] = value[0] == '-';
 				known = true;
 			}
 		}
@@ -179,6 +182,10 @@ static bool read_hooks(const char *value, void *target)
 		}
 		value += length;
 		value += *value == ',';
+	}
+	/* All of it or nothing: what cannot be read turns no door off. */
+	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]); i++) {
+		*doors[i].off = off[i];
 	}
 	return true;
 }
@@ -290,6 +297,43 @@ void cw_config_load(void)
 		}
 	}
 	atomic_store_explicit(&progress, 2, memory_order_release);
+}
+
+/* Of a list that blanks or colons separate, keeps what does not name our object. */
+static void leave_out_own(char *list)
+{
+	char *kept = list;
+
+	for (char *at = list; *at != '\0';) {
+		size_t length = strcspn(at, " :");
+		bool own = length >= strlen(OWN_NAME) &&
+			   memcmp(at + length - strlen(OWN_NAME), OWN_NAME, strlen(OWN_NAME)) == 0;
+		size_t whole = length + (at[length] != '\0');
+
+		if (!own) {
+			memmove(kept, at, whole);
+			kept += whole;
+		}
+		at += whole;
+	}
+	*kept = '\0';
+}
+
+void cw_config_leave_children(void)
+{
+	char **kept = environ;
+
+	for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
+		if (strncmp(*entry, "LD_PRELOAD=", 11) == 0) {
+			leave_out_own(*entry + 11);
+		}
+		if (strncmp(*entry, PREFIX, PREFIX_LENGTH) != 0) {
+			*kept++ = *entry;
+		}
+	}
+	if (kept != NULL) {
+		*kept = NULL;
+	}
 }
 
 /* The number of single-letter edits between the name before '=' and a setting's. */

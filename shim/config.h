@@ -18,6 +18,9 @@ struct cw_config {
 	int64_t max_retries;  /* CUWEIR_MAX_RETRIES, -1 for no limit */
 	bool debug;           /* CUWEIR_DEBUG */
 	bool strict;          /* CUWEIR_STRICT */
+	const char *result;   /* CUWEIR_RESULT, for cuweir run: what was found at exit, a line */
+	bool run;             /* CUWEIR_RUN: started by cuweir run, which promised to be heard */
+	bool follow;          /* CUWEIR_FOLLOW: children are watched too, true by default */
 	bool disabled;        /* CUWEIR_DISABLE, not chosen by CUWEIR_ONLY/SKIP, or unsafe */
 	bool dlsym_off;       /* CUWEIR_HOOKS has -dlsym */
 	bool getproc_off;     /* ... -getproc */
@@ -29,6 +32,9 @@ extern struct cw_config cw_config;
 
 /* Reads the environment. Idempotent; any thread, any time after relocation. */
 void cw_config_load(void);
+
+/* Takes our preload and our settings out of the environment that children get. */
+void cw_config_leave_children(void);
 
 /* Tells what was wrong with the settings; returns the number of things told. */
 int cw_config_complain(void);

@@ -8,22 +8,27 @@
 
 #include <stdbool.h>
 
+#include "batch.h"
 #include "cuda_api.h"
 #include "hooks.h"
-#include "ledger.h"
 
 struct cw_context_end {
-	struct cw_record_list records;
-	CUcontext context;
+	struct cw_batch batch;
 	int device;
-	enum cw_hook_id call;
-	const void *site;
 };
 
 void cw_context_end_begin(struct cw_context_end *end, CUcontext context, int device,
-			  enum cw_hook_id call, const void *site);
+			  enum cw_hook_id hook, const void *site);
 
 /* The status of a dealloc-threshold callback, or 0. */
 int cw_context_end_finish(struct cw_context_end *end, bool ended);
+
+/*
+ * One reference to a device's primary context is given up by `perform`, whichever call that is;
+ * with the last the context ends. driver_context.c.
+ */
+CUresult cw_primary_give_up(enum cw_hook_id hook, const void *site, CUdevice dev,
+			    CUresult (*perform)(void *real, uint64_t argument), void *real,
+			    uint64_t argument);
 
 #endif

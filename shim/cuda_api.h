@@ -13,17 +13,37 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wstrict-prototypes"
 #include <cuda.h>
+#if CUDA_VERSION < 12000
+/* One parameter fewer there; ours takes the newer form, and passes on what it is given. */
+#define cudaGetDriverEntryPoint cw_cuda11_get_driver_entry_point
+enum cudaDriverEntryPointQueryResult { CW_CUDA11_ENTRY_POINT_FOUND };
+#endif
 #include <cuda_runtime_api.h>
+#undef cudaGetDriverEntryPoint
+/* CUDA 12 renames it to its second version; a row means the exported name. */
+#undef cudaGetDeviceProperties
 #pragma GCC diagnostic pop
 
 #if CUDA_VERSION < 12030
 typedef struct CUgraphEdgeData_st CUgraphEdgeData;
 #endif
+#if CUDA_VERSION < 12010
+typedef struct CUmulticastObjectProp_st CUmulticastObjectProp;
+#endif
+#if CUDA_VERSION < 12040
+typedef struct CUgreenCtx_st *CUgreenCtx;
+typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
+#endif
 #if CUDA_VERSION < 12050
 typedef struct CUctxCreateParams_st CUctxCreateParams;
 #endif
+#if CUDA_VERSION < 12020
+typedef struct CUgraphNodeParams_st CUgraphNodeParams;
+#endif
 #if CUDA_VERSION < 12000
 typedef int CUdriverProcAddressQueryResult;
+typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
+typedef struct CUgraphExecUpdateResultInfo_st CUgraphExecUpdateResultInfo;
 #endif
 
 #endif

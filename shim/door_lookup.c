@@ -88,6 +88,15 @@ static void *exchange(enum cw_hook_id id, void *found)
 	return hook->entry;
 }
 
+/* Whether who has looked this up comes to the driver door with what he finds from now on. */
+static bool leads_to_driver_door(enum cw_hook_id id)
+{
+	bool asks_driver = id == CW_HOOK_cuGetProcAddress || id == CW_HOOK_cuGetProcAddress_v2;
+
+	return cw_hooks[id].door == CW_DOOR_DRIVER && !cw_config.dlsym_off &&
+	       !(asks_driver && cw_config.getproc_off);
+}
+
 struct cw_lookup_result cw_lookup_named(enum cw_hook_id hook, void *handle, const char *name,
 					const char *version, const void *caller)
 {
@@ -110,10 +119,10 @@ struct cw_lookup_result cw_lookup_named(enum cw_hook_id hook, void *handle, cons
 	}
 	found = ask_for_program(cw_hooks[hook].entry, handle, name, version, caller);
 	if (found != NULL) {
-		if (cw_hooks[hook].door == CW_DOOR_DRIVER) {
+		result.answer = exchange(hook, found);
+		if (leads_to_driver_door(hook)) {
 			cw_runtime_note_lookup(caller);
 		}
-		result.answer = exchange(hook, found);
 	}
 	errno = saved_errno;
 	return result;
@@ -224,7 +233,10 @@ static void exchange_stored(const void *site, const char *symbol, void **pfn, in
 {
 	int saved_errno = errno;
 
-	cw_runtime_note_lookup(site);
+	cw_config_load();
+	if (!cw_config.getproc_off) {
+		cw_runtime_note_lookup(site);
+	}
 	if (symbol != NULL && pfn != NULL && *pfn != NULL) {
 		*pfn = cw_hook_for_driver_pointer(symbol, *pfn, version, flags);
 	}

@@ -5,20 +5,48 @@
  */
 #include "bodies.h"
 #include "common.h"
+#include "resolve.h"
+#include "runtime_door.h"
 
-#define ARGS(...) , __VA_ARGS__
+#define ARGS(...) (__VA_ARGS__)
+#define UNPACK(...) __VA_ARGS__
 
 #define CW_DRIVER(symbol, base, version, stream, kind, body, args, ...)                            \
 	CW_EXPORT CUresult CUDAAPI symbol(__VA_ARGS__);                                            \
 	CUresult CUDAAPI symbol(__VA_ARGS__)                                                       \
 	{                                                                                          \
-		return body(CW_HOOK_##symbol, __builtin_return_address(0) args);                   \
+		return body(CW_HOOK_##symbol, __builtin_return_address(0), UNPACK args);           \
 	}
 #define CW_RUNTIME(symbol, base, kind, body, args, ...)                                            \
 	CW_EXPORT cudaError_t CUDARTAPI symbol(__VA_ARGS__);                                       \
 	cudaError_t CUDARTAPI symbol(__VA_ARGS__)                                                  \
 	{                                                                                          \
-		return body(CW_HOOK_##symbol, __builtin_return_address(0) args);                   \
+		return body(CW_HOOK_##symbol, __builtin_return_address(0), UNPACK args);           \
+	}
+#define CW_RUNTIME_NAMED(symbol, base, args, ...)                                                  \
+	CW_EXPORT cudaError_t CUDARTAPI symbol(__VA_ARGS__);                                       \
+	cudaError_t CUDARTAPI symbol(__VA_ARGS__)                                                  \
+	{                                                                                          \
+		const void *named_site = __builtin_return_address(0);                              \
+		cudaError_t (*named_real)(__VA_ARGS__) =                                           \
+			cw_real_runtime(CW_HOOK_##symbol, named_site);                             \
+		struct cw_named named_outer;                                                       \
+		cudaError_t named_result;                                                          \
+                                                                                                   \
+		if (CW_UNLIKELY(named_real == NULL)) {                                             \
+			return cudaErrorSymbolNotFound;                                            \
+		}                                                                                  \
+		named_outer =                                                                      \
+			cw_runtime_name(CW_HOOK_##symbol, named_site, (void *)named_real);         \
+		named_result = named_real args;                                                    \
+		cw_runtime_unname(&named_outer);                                                   \
+		return named_result;                                                               \
+	}
+#define CW_NVML(symbol, body, args, ...)                                                           \
+	CW_EXPORT int symbol(__VA_ARGS__);                                                         \
+	int symbol(__VA_ARGS__)                                                                    \
+	{                                                                                          \
+		return body(CW_HOOK_##symbol, __builtin_return_address(0), UNPACK args);           \
 	}
 #define CW_RUNTIME0(symbol, base, kind, body)                                                      \
 	CW_EXPORT cudaError_t CUDARTAPI symbol(void);                                              \

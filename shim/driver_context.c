@@ -245,27 +245,25 @@ static bool is_active(CUdevice dev)
 	       get_state(dev, &flags, &active) == CUDA_SUCCESS && active != 0;
 }
 
-CUresult cw_primary_ctx_release(enum cw_hook_id hook, const void *site, CUdevice dev)
+CUresult cw_primary_give_up(enum cw_hook_id hook, const void *site, CUdevice dev,
+			    CUresult (*perform)(void *real, uint64_t argument), void *real,
+			    uint64_t argument)
 {
-	device_fn real = (device_fn)cw_real_of(hook);
 	struct cw_context_end end;
 	int references;
 	CUcontext context = cw_primary_context(dev, &references);
 	CUresult result;
 	bool ended;
 
-	if (real == NULL) {
-		return CUDA_ERROR_NOT_FOUND;
-	}
 	if (!cw_driver_door_open() || context == NULL || references != 1) {
-		result = real(dev);
+		result = perform(real, argument);
 		if (result == CUDA_SUCCESS) {
 			cw_heard_primary_release(dev);
 		}
 		return result;
 	}
 	cw_context_end_begin(&end, context, dev, hook, site);
-	result = real(dev);
+	result = perform(real, argument);
 	ended = result == CUDA_SUCCESS && !is_active(dev);
 	if (result == CUDA_SUCCESS) {
 		cw_heard_primary_release(dev);
@@ -274,6 +272,22 @@ CUresult cw_primary_ctx_release(enum cw_hook_id hook, const void *site, CUdevice
 		cw_heard_primary_reset(dev);
 	}
 	return result_of(result, cw_context_end_finish(&end, ended));
+}
+
+static CUresult perform_release(void *real, uint64_t device)
+{
+	return ((device_fn)real)((CUdevice)device);
+}
+
+CUresult cw_primary_ctx_release(enum cw_hook_id hook, const void *site, CUdevice dev)
+{
+	device_fn real = (device_fn)cw_real_of(hook);
+
+	if (real == NULL) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	return cw_primary_give_up(hook, site, dev, perform_release, (void *)real,
+				  (uint64_t)(unsigned int)dev);
 }
 
 /* Cleans up all of the context, whoever holds it; the references stay (C-99). */
@@ -291,13 +305,7 @@ CUresult cw_primary_ctx_reset(enum cw_hook_id hook, const void *site, CUdevice d
 	if (!cw_driver_door_open() || context == NULL) {
 		return real(dev);
 	}
-	if (cw_thread.runtime_hook != 0) {
-		site = cw_thread.runtime_site;
-	}
-	cw_context_end_begin(&end, context, dev,
-			     cw_thread.runtime_hook != 0
-				     ? (enum cw_hook_id)(cw_thread.runtime_hook - 1) : hook,
-			     site);
+	cw_context_end_begin(&end, context, dev, hook, site);
 	result = real(dev);
 	if (result == CUDA_SUCCESS) {
 		cw_heard_primary_reset(dev);

@@ -49,6 +49,12 @@ static inline void cw_driver_request(struct cw_request *request, enum cw_hook_id
 	request->retry_count = 0;
 	request->retries = 0;
 	request->listening = false;
+	request->budget = NULL;
+	request->claimed = 0;
+	request->servable = false;
+	request->keep_claim = false;
+	request->owner = 0;
+	request->next_status = CUDA_SUCCESS;
 	request->untold = false;
 	request->resume = 0;
 	request->slow_told = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver door for pinned host memory, and for the question how much memory there is. */
+/* The driver door for pinned host memory. */
 #include "bodies.h"
 #include "driver_door.h"
 
@@ -7,8 +7,6 @@ typedef CUresult (*alloc_host_v1_fn)(void **, unsigned int);
 typedef CUresult (*alloc_host_fn)(void **, size_t);
 typedef CUresult (*host_alloc_fn)(void **, size_t, unsigned int);
 typedef CUresult (*free_host_fn)(void *);
-typedef CUresult (*get_info_v1_fn)(unsigned int *, unsigned int *);
-typedef CUresult (*get_info_fn)(size_t *, size_t *);
 
 static CUresult undo_free_host(struct cw_request *request)
 {
@@ -62,6 +60,7 @@ static CUresult allocate_host(enum cw_hook_id hook, const void *site, void *real
 	request.arguments[0] = flags;
 	request.perform = perform;
 	request.undo = undo_free_host;
+	request.servable = flags == 0;
 	result = cw_allocate(&request);
 	if (result == CUDA_SUCCESS) {
 		*pp = (void *)(uintptr_t)request.pointer;
@@ -130,31 +129,4 @@ CUresult cw_mem_free_host(enum cw_hook_id hook, const void *site, void *p)
 	request.pointer = (uint64_t)(uintptr_t)p;
 	request.perform = perform_free_host;
 	return cw_deallocate(&request);
-}
-
-/* Either out pointer may be NULL; what that means is the driver's to say (P-12). */
-CUresult cw_mem_get_info_v1(enum cw_hook_id hook, const void *site, unsigned int *ret_free,
-			    unsigned int *ret_total)
-{
-	get_info_v1_fn real = (get_info_v1_fn)cw_real_of(hook);
-
-	(void)site;
-	if (real == NULL) {
-		return CUDA_ERROR_NOT_FOUND;
-	}
-	cw_ready();
-	return real(ret_free, ret_total);
-}
-
-CUresult cw_mem_get_info(enum cw_hook_id hook, const void *site, size_t *ret_free,
-			 size_t *ret_total)
-{
-	get_info_fn real = (get_info_fn)cw_real_of(hook);
-
-	(void)site;
-	if (real == NULL) {
-		return CUDA_ERROR_NOT_FOUND;
-	}
-	cw_ready();
-	return real(ret_free, ret_total);
 }

@@ -2,8 +2,11 @@
 /* The driver door for linear, managed and stream-ordered memory, and its frees. */
 #include "bodies.h"
 #include "driver_door.h"
+#include "driver_pool.h"
+#include "graph_books.h"
 #include "lifecycle.h"
 #include "pipeline.h"
+#include "serve.h"
 #include "where.h"
 
 typedef CUresult (*alloc_v1_fn)(CUdeviceptr_v1 *, unsigned int);
@@ -60,6 +63,7 @@ CUresult cw_mem_alloc(enum cw_hook_id hook, const void *site, CUdeviceptr *dptr,
 	cw_driver_request(&request, hook, site, (void *)real, bytesize);
 	cw_driver_here(&request);
 	request.perform = perform_alloc;
+	request.servable = true;
 	request.undo = undo_free;
 	result = cw_allocate(&request);
 	if (CW_LIKELY(result == CUDA_SUCCESS)) {
@@ -241,6 +245,7 @@ CUresult cw_mem_alloc_managed(enum cw_hook_id hook, const void *site, CUdevicept
 	cw_driver_here(&request);
 	request.arguments[0] = flags;
 	request.perform = perform_managed;
+	request.servable = flags == CU_MEM_ATTACH_GLOBAL;
 	request.undo = undo_free;
 	result = cw_allocate(&request);
 	if (result == CUDA_SUCCESS) {
@@ -262,15 +267,19 @@ static CUresult perform_async(struct cw_request *request)
 }
 
 /* A captured allocation is a plan: nothing is taken now, and there is nothing to undo. */
-static CUresult plan_async(async_fn real, CUdeviceptr *dptr, size_t bytesize, CUstream stream)
+static CUresult plan_async(async_fn real, CUdeviceptr *dptr, size_t bytesize, CUstream stream,
+			   bool per_thread)
 {
+	struct cw_graph_step step = { .bytes = bytesize, .kind = CUWEIR_KIND_DEVICE };
 	struct cw_where where;
 	CUresult result;
 
 	cw_where_of_stream(stream, &where);
 	result = real(dptr, bytesize, stream);
 	if (result == CUDA_SUCCESS) {
-		cw_total_add(where.device, CUWEIR_KIND_GRAPH_PLANNED, bytesize);
+		step.pointer = *dptr;
+		step.device = where.device;
+		cw_graph_captured(stream, per_thread, &step);
 	}
 	return result;
 }
@@ -290,11 +299,13 @@ CUresult cw_mem_alloc_async(enum cw_hook_id hook, const void *site, CUdeviceptr 
 		return real(dptr, bytesize, stream);
 	}
 	if (CW_UNLIKELY(cw_stream_is_capturing(stream, per_thread))) {
-		return plan_async(real, dptr, bytesize, stream);
+		return plan_async(real, dptr, bytesize, stream, per_thread);
 	}
 	cw_driver_request(&request, hook, site, (void *)real, bytesize);
 	cw_driver_on_stream(&request, stream, per_thread);
 	request.perform = perform_async;
+	request.servable = true;
+	cw_pool_place_current(&request);
 	request.undo = undo_free_async;
 	result = cw_allocate(&request);
 	if (CW_LIKELY(result == CUDA_SUCCESS)) {
@@ -354,6 +365,17 @@ static CUresult perform_free_async(struct cw_request *request)
 	return ((free_async_fn)request->real)((CUdeviceptr)request->pointer, request->stream);
 }
 
+/* A free in a capturing stream is a node of the graph: nothing is given back now. */
+static CUresult plan_free(free_async_fn real, CUdeviceptr dptr, CUstream stream, bool per_thread)
+{
+	CUresult result = real(dptr, stream);
+
+	if (result == CUDA_SUCCESS) {
+		cw_graph_captured_free(stream, per_thread, dptr);
+	}
+	return result;
+}
+
 CUresult cw_mem_free_async(enum cw_hook_id hook, const void *site, CUdeviceptr dptr,
 			   CUstream stream)
 {
@@ -364,10 +386,11 @@ CUresult cw_mem_free_async(enum cw_hook_id hook, const void *site, CUdeviceptr d
 	if (CW_UNLIKELY(real == NULL)) {
 		return CUDA_ERROR_NOT_FOUND;
 	}
-	/* A free in a capturing stream is a node of the graph: nothing is given back now. */
-	if (CW_UNLIKELY(!cw_driver_door_open() || dptr == 0 ||
-			cw_stream_is_capturing(stream, per_thread))) {
+	if (CW_UNLIKELY(!cw_driver_door_open() || dptr == 0)) {
 		return real(dptr, stream);
+	}
+	if (CW_UNLIKELY(cw_stream_is_capturing(stream, per_thread) && !cw_is_served(dptr))) {
+		return plan_free(real, dptr, stream, per_thread);
 	}
 	cw_driver_request(&request, hook, site, (void *)real, 0);
 	request.stream = stream;

@@ -3,6 +3,7 @@
  * asked where a stream belongs and whether a call is only being recorded (D-15). */
 #include "bodies.h"
 #include "driver_door.h"
+#include "graph_books.h"
 #include "handlers.h"
 
 typedef CUresult (*create_fn)(CUstream *, unsigned int);
@@ -45,7 +46,7 @@ static void tell_stream_ends(CUstream stream)
 	struct cw_where where;
 	uint32_t count = cw_chain_count();
 
-	if (count == 0 || stream == NULL) {
+	if (count <= CW_PLACE_PROGRAM + 1 || stream == NULL) {
 		return;
 	}
 	cw_where_of_stream(stream, &where);
@@ -64,6 +65,9 @@ CUresult cw_stream_destroy(enum cw_hook_id hook, const void *site, CUstream stre
 	}
 	/* Before the call: the handle may be handed out again at once. */
 	if (cw_following()) {
+		if (cw_capture_open()) {
+			cw_graph_capture_ended(stream, false, NULL);
+		}
 		tell_stream_ends(stream);
 		cw_heard_stream_end(stream);
 	}
@@ -79,9 +83,12 @@ static bool per_thread(enum cw_hook_id hook)
  * A capture is heard of before the call, so that no other thread asks a question that it
  * forbids; `fresh` is what cw_heard_capture_begin said.
  */
-static CUresult heard_begun(CUresult result, bool fresh, CUstream stream, enum cw_hook_id hook)
+static CUresult heard_begun(CUresult result, bool fresh, CUstream stream, CUgraph into,
+			    enum cw_hook_id hook)
 {
-	if (result != CUDA_SUCCESS && fresh) {
+	if (result == CUDA_SUCCESS) {
+		cw_graph_capture_begun(stream, per_thread(hook), into);
+	} else if (fresh) {
 		cw_heard_capture_end(stream, per_thread(hook));
 	}
 	return result;
@@ -97,7 +104,7 @@ CUresult cw_stream_begin_capture_v1(enum cw_hook_id hook, const void *site, CUst
 		return CUDA_ERROR_NOT_FOUND;
 	}
 	fresh = cw_heard_capture_begin(stream, per_thread(hook));
-	return heard_begun(real(stream), fresh, stream, hook);
+	return heard_begun(real(stream), fresh, stream, NULL, hook);
 }
 
 CUresult cw_stream_begin_capture(enum cw_hook_id hook, const void *site, CUstream stream,
@@ -111,7 +118,7 @@ CUresult cw_stream_begin_capture(enum cw_hook_id hook, const void *site, CUstrea
 		return CUDA_ERROR_NOT_FOUND;
 	}
 	fresh = cw_heard_capture_begin(stream, per_thread(hook));
-	return heard_begun(real(stream, mode), fresh, stream, hook);
+	return heard_begun(real(stream, mode), fresh, stream, NULL, hook);
 }
 
 CUresult cw_stream_begin_capture_to_graph(enum cw_hook_id hook, const void *site, CUstream stream,
@@ -127,7 +134,8 @@ CUresult cw_stream_begin_capture_to_graph(enum cw_hook_id hook, const void *site
 		return CUDA_ERROR_NOT_FOUND;
 	}
 	fresh = cw_heard_capture_begin(stream, per_thread(hook));
-	return heard_begun(real(stream, graph, deps, data, count, mode), fresh, stream, hook);
+	return heard_begun(real(stream, graph, deps, data, count, mode), fresh, stream, graph,
+			   hook);
 }
 
 CUresult cw_stream_end_capture(enum cw_hook_id hook, const void *site, CUstream stream,
@@ -144,6 +152,8 @@ CUresult cw_stream_end_capture(enum cw_hook_id hook, const void *site, CUstream 
 	/* An invalidated capture ends too; after these two it goes on. */
 	if (result != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED &&
 	    result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD) {
+		cw_graph_capture_ended(stream, per_thread(hook),
+				       result == CUDA_SUCCESS && graph != NULL ? *graph : NULL);
 		cw_heard_capture_end(stream, per_thread(hook));
 	}
 	return result;

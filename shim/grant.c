@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "grant.h"
 
-#include "counts.h"
+#include "account.h"
 #include "handlers.h"
 #include "handles.h"
 #include "ledger.h"
 #include "message.h"
 #include "origins.h"
 #include "release.h"
+#include "serve.h"
 #include "status.h"
-#include "totals.h"
 
 /* Requested bytes of pitched memory are kept aside: a record holds what is charged. */
 static void keep_requested(struct cw_request *request)
@@ -25,8 +25,7 @@ static CW_COLD void settle_stale(const struct cw_record *stale)
 {
 	const struct cw_origin *origin = cw_origin_get(stale->origin);
 
-	cw_total_sub(origin->device, origin->kind, stale->size);
-	cw_count_free(origin->device, origin->kind);
+	cw_account_sub(origin->device, origin->kind, stale->size, origin->policy);
 }
 
 /* False where there is no room for the record. */
@@ -36,6 +35,7 @@ static bool record(struct cw_request *request)
 		.hook = (uint16_t)request->call,
 		.kind = request->kind,
 		.device = (int16_t)request->device,
+		.policy = request->owner,
 		.context = (uint64_t)(uintptr_t)request->context,
 		.site = (uint64_t)(uintptr_t)request->site,
 	};
@@ -56,26 +56,122 @@ static bool record(struct cw_request *request)
 	return CW_LIKELY(replaced >= 0);
 }
 
+/* Before the driver is asked (D-05). A reservation's claim is there already. */
+static bool claim(struct cw_request *request)
+{
+	if (request->claimed != 0) {
+		return true;
+	}
+	request->budget = cw_budget_of(request->device, request->kind);
+	if (CW_LIKELY(request->budget == NULL)) {
+		return true;
+	}
+	if (!cw_budget_claim(request->budget, request->requested)) {
+		return false;
+	}
+	request->claimed = request->requested;
+	return true;
+}
+
+static void unclaim(struct cw_request *request)
+{
+	if (request->claimed != 0 && !request->keep_claim) {
+		cw_budget_return(request->budget, request->claimed);
+		request->claimed = 0;
+	}
+}
+
+/* Pitched memory turned out larger than was claimed: the rest is claimed, or all undone. */
+static CW_COLD CUresult claim_rest(struct cw_request *request)
+{
+	CUresult undone;
+
+	if (cw_budget_claim(request->budget, request->charged - request->claimed)) {
+		request->claimed = request->charged;
+		return CUDA_SUCCESS;
+	}
+	undone = request->undo != NULL ? request->undo(request) : CUDA_ERROR_NOT_SUPPORTED;
+	if (undone != CUDA_SUCCESS) {
+		/* It is there to stay, so it counts. */
+		cw_budget_force(request->budget, request->charged - request->claimed);
+		request->claimed = request->charged;
+		return CUDA_SUCCESS;
+	}
+	unclaim(request);
+	request->pointer = 0;
+	request->charged = request->requested;
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* The memory is there: into the books. */
+static CUresult enter_books(struct cw_request *request)
+{
+	request->status = CUDA_SUCCESS;
+	request->untold = CW_UNLIKELY(!record(request));
+	if (CW_UNLIKELY(request->untold)) {
+		cw_count_untracked_allocation();
+		unclaim(request);
+		return CUDA_SUCCESS;
+	}
+	request->before = cw_account_add(request->device, request->kind, request->charged,
+					 request->owner);
+	request->after = request->before + request->charged;
+	return CUDA_SUCCESS;
+}
+
 CUresult cw_grant(struct cw_request *request)
 {
-	CUresult result = request->perform(request);
+	CUresult result;
 
+	request->owner = 0;
+	if (CW_UNLIKELY(!claim(request))) {
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	result = request->perform(request);
 	if (CW_UNLIKELY(result != CUDA_SUCCESS)) {
+		unclaim(request);
 		return result;
 	}
 	if (CW_UNLIKELY(request->locate != NULL)) {
 		request->locate(request);
 	}
-	request->status = CUDA_SUCCESS;
-	request->untold = CW_UNLIKELY(!record(request));
-	if (CW_UNLIKELY(request->untold)) {
-		cw_count_untracked_allocation();
-		return CUDA_SUCCESS;
+	if (CW_UNLIKELY(request->claimed != 0 && request->charged > request->claimed)) {
+		result = claim_rest(request);
+		if (result != CUDA_SUCCESS) {
+			return result;
+		}
 	}
-	request->before = cw_total_add(request->device, request->kind, request->charged);
-	request->after = request->before + request->charged;
-	cw_count_allocation(request->device, request->kind);
+	return enter_books(request);
+}
+
+CUresult cw_grant_held(struct cw_request *request)
+{
+	CUresult result;
+
+	if (!claim(request)) {
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	result = request->perform(request);
+	if (result != CUDA_SUCCESS) {
+		unclaim(request);
+		return result;
+	}
+	request->status = CUDA_SUCCESS;
+	request->untold = false;
+	if (!cw_held_enter(request)) {
+		unclaim(request);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	return CUDA_SUCCESS;
+}
+
+CUresult cw_grant_served(struct cw_request *request, uint32_t place, void *memory)
+{
+	unclaim(request);
+	request->owner = (uint16_t)(place + 1);
+	request->pointer = (uint64_t)(uintptr_t)memory;
+	cw_held_bind(request);
+	return enter_books(request);
 }
 
 static CW_COLD void tell_undo_failed(const struct cw_request *request, int status)
@@ -92,6 +188,10 @@ static CW_COLD void tell_undo_failed(const struct cw_request *request, int statu
 /* What the next attempt at the same request starts from. */
 static void begin_anew(struct cw_request *request)
 {
+	/* Settling gave the claim back, but for a reservation's, which is kept to the end. */
+	if (!request->keep_claim) {
+		request->claimed = 0;
+	}
 	request->pointer = 0;
 	request->charged = request->requested;
 	request->flags &= ~(uint32_t)CUWEIR_EVENT_UNDO;
@@ -108,7 +208,7 @@ static CW_COLD CUresult veto(struct cw_request *request, uint32_t place, int sta
 	CUresult undone;
 	bool recorded;
 
-	if (request->undo == NULL) {
+	if (request->undo == NULL && request->owner == 0) {
 		cw_message(CW_ERROR, "%s cannot be undone; status %d of policy %s is ignored",
 			   cw_hooks[request->call].base, status,
 			   cw_chain.policies[place].table.name);
@@ -117,7 +217,7 @@ static CW_COLD CUresult veto(struct cw_request *request, uint32_t place, int sta
 	request->flags |= CUWEIR_EVENT_UNDO;
 	recorded = cw_ledger_remove(cw_request_key(request), &detached);
 	cw_release_announce(request, place + 1);
-	undone = request->undo(request);
+	undone = request->owner != 0 ? cw_serve_undo(request) : request->undo(request);
 	if (undone != CUDA_SUCCESS && !cw_status_ends_context((int)undone)) {
 		if (recorded) {
 			cw_ledger_replace(detached.address, detached.size, detached.origin, NULL);
@@ -142,7 +242,7 @@ CUresult cw_grant_tell(struct cw_request *request, uint32_t place)
 		return CUDA_SUCCESS;
 	}
 	if (cw_watches(policy, request) &&
-	    CW_UNLIKELY(cw_thresholds_up(&policy->alloc, request->device, request->before,
+	    CW_UNLIKELY(cw_thresholds_up(cw_list(&policy->alloc), request->device, request->before,
 					 request->after))) {
 		int status = cw_tell_alloc_threshold(policy, request);
 

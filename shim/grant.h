@@ -11,6 +11,12 @@
  */
 CUresult cw_grant(struct cw_request *request);
 
+/* The same for memory that a policy takes through `next`: it is held, not the program's. */
+CUresult cw_grant_held(struct cw_request *request);
+
+/* The policy at this place has served the request with memory of its own. */
+CUresult cw_grant_served(struct cw_request *request, uint32_t place, void *memory);
+
 /*
  * Tells the policy at this place in the chain: its threshold, then its debug event. The
  * status of a veto, when the allocation has been undone and those inside were told.

@@ -7,6 +7,7 @@
 #include "message.h"
 #include "status.h"
 #include "thread.h"
+#include "where.h"
 
 /* What a call into a policy changes of the thread, and what it was. */
 struct visit {
@@ -176,26 +177,53 @@ void cw_tell_alloc_failed(struct cw_policy *policy, const struct cw_request *req
 	tell(policy, policy->table.on_alloc_failed, request);
 }
 
+void cw_ask_memory_info(struct cw_policy *policy, struct cuweir_memory_info *info)
+{
+	struct visit visit;
+
+	if (policy->table.memory_info == NULL) {
+		return;
+	}
+	visit = enter(policy, NULL, NULL);
+	policy->table.memory_info(policy->state, info);
+	leave(&visit);
+}
+
+/* What ends is no operation on memory: only where, and whether a capture is open. */
+static struct cuweir_event end_event(void *context, int device, void *stream)
+{
+	return (struct cuweir_event){
+		.struct_size = sizeof(struct cuweir_event),
+		.context = context,
+		.device = device,
+		.stream = stream,
+		.thread = cw_thread_id(),
+		.flags = cw_capture_open() ? CUWEIR_EVENT_CAPTURING : 0,
+	};
+}
+
 void cw_tell_context_ended(struct cw_policy *policy, void *context, int device)
 {
+	struct cuweir_event event = end_event(context, device, NULL);
 	struct visit visit;
 
 	if (policy->table.on_context_ended == NULL) {
 		return;
 	}
-	visit = enter(policy, NULL, NULL);
+	visit = enter(policy, NULL, &event);
 	policy->table.on_context_ended(policy->state, context, device);
 	leave(&visit);
 }
 
 void cw_tell_stream_ended(struct cw_policy *policy, void *context, void *stream)
 {
+	struct cuweir_event event = end_event(context, -1, stream);
 	struct visit visit;
 
 	if (policy->table.on_stream_ended == NULL) {
 		return;
 	}
-	visit = enter(policy, NULL, NULL);
+	visit = enter(policy, NULL, &event);
 	policy->table.on_stream_ended(policy->state, context, stream);
 	leave(&visit);
 }

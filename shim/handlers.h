@@ -21,6 +21,9 @@ void cw_tell_allocated(struct cw_policy *policy, const struct cw_request *reques
 void cw_tell_deallocated(struct cw_policy *policy, const struct cw_request *request);
 void cw_tell_before_free(struct cw_policy *policy, const struct cw_request *request);
 void cw_tell_alloc_failed(struct cw_policy *policy, const struct cw_request *request);
+/* Does nothing where the policy has no such callback. */
+void cw_ask_memory_info(struct cw_policy *policy, struct cuweir_memory_info *info);
+
 void cw_tell_context_ended(struct cw_policy *policy, void *context, int device);
 void cw_tell_stream_ended(struct cw_policy *policy, void *context, void *stream);
 

@@ -34,6 +34,9 @@ const struct cw_hook cw_hooks[CW_HOOK_COUNT] = {
 	[CW_HOOK_##name] = { .symbol = #name, .base = #base_name,                             \
 			     .entry = ENTRY(cw_entry_##name), .door = CW_DOOR_RUNTIME,        \
 			     .kind = CUWEIR_KIND_##memory },
+#define CW_NVML(name, ...)                                                                    \
+	[CW_HOOK_##name] = { .symbol = #name, .base = #name,                                  \
+			     .entry = ENTRY(cw_entry_##name), .door = CW_DOOR_NVML },
 #define CW_REAL_ONLY(name)                                                                    \
 	[CW_HOOK_##name] = { .symbol = #name, .base = #name, .door = CW_DOOR_DRIVER },
 #include "hooks.def"

@@ -4,16 +4,20 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "budget.h"
 #include "counts.h"
 #include "elf_read.h"
 #include "ledger.h"
 #include "message.h"
 #include "origins.h"
+#include "reservation.h"
 #include "resolve.h"
+#include "serve.h"
 #include "thread.h"
 #include "totals.h"
 #include "version.h"
 #include "wait.h"
+#include "where.h"
 
 uint32_t cw_debug_;
 
@@ -29,6 +33,15 @@ void cw_debug_set(bool on)
 void cw_debug_always(void)
 {
 	__atomic_fetch_or(&cw_debug_, 2u, __ATOMIC_RELAXED);
+}
+
+void cw_debug_program(bool on)
+{
+	if (on) {
+		__atomic_fetch_or(&cw_debug_, 4u, __ATOMIC_RELAXED);
+	} else {
+		__atomic_fetch_and(&cw_debug_, ~4u, __ATOMIC_RELAXED);
+	}
 }
 
 void cw_event_fill(struct cuweir_event *event, const struct cw_request *request)
@@ -202,103 +215,87 @@ static const struct cuweir_event *host_current_event(const struct cuweir_host *h
 	return cw_thread.event;
 }
 
-static int not_live_budget(const struct cuweir_host *host, int device, uint32_t kinds,
+static int host_set_budget(const struct cuweir_host *host, int device, uint32_t kinds,
 			   uint64_t bytes)
 {
-	(void)host, (void)device, (void)kinds, (void)bytes;
-	return CUWEIR_ERROR_NOT_SUPPORTED;
+	(void)host;
+	return cw_budget_set(device, kinds, bytes);
 }
 
-static int not_live_get_budget(const struct cuweir_host *host, int device, uint64_t *ret_bytes,
-			       uint64_t *ret_used, uint64_t *ret_reserved)
+static int host_get_budget(const struct cuweir_host *host, int device, uint64_t *ret_bytes,
+			   uint64_t *ret_used, uint64_t *ret_reserved)
 {
-	(void)host, (void)device, (void)ret_bytes, (void)ret_used, (void)ret_reserved;
-	return CUWEIR_ERROR_NOT_SUPPORTED;
+	const struct cw_budget *budget = cw_budget_of(device, CUWEIR_KIND_DEVICE);
+	uint64_t taken;
+	uint64_t reserved;
+
+	(void)host;
+	if (budget == NULL || __atomic_load_n(&budget->limit, __ATOMIC_RELAXED) == UINT64_MAX) {
+		return CUWEIR_ERROR_NOT_FOUND;
+	}
+	reserved = __atomic_load_n(&budget->reserved, __ATOMIC_RELAXED);
+	taken = __atomic_load_n(&budget->taken, __ATOMIC_RELAXED);
+	if (ret_bytes != NULL) {
+		*ret_bytes = __atomic_load_n(&budget->limit, __ATOMIC_RELAXED);
+	}
+	if (ret_used != NULL) {
+		*ret_used = taken > reserved ? taken - reserved : 0;
+	}
+	if (ret_reserved != NULL) {
+		*ret_reserved = reserved;
+	}
+	return CUWEIR_SUCCESS;
 }
 
-static int not_live_reservation(const struct cuweir_host *host, int device,
-				struct cuweir_reservation **ret_reservation)
+static int host_reservation_open(const struct cuweir_host *host, int device,
+				 struct cuweir_reservation **ret_reservation)
 {
-	(void)host, (void)device, (void)ret_reservation;
-	return CUWEIR_ERROR_NOT_SUPPORTED;
+	(void)host;
+	return cw_reservation_open(device, ret_reservation);
 }
 
-static int not_live_add(struct cuweir_reservation *reservation, uint64_t bytes)
+static int host_reservation_allocate_buffer(struct cuweir_reservation *reservation, void *stream,
+					    void **ret_memory)
 {
-	(void)reservation, (void)bytes;
-	return CUWEIR_ERROR_NOT_SUPPORTED;
+	return cw_reservation_allocate_buffer(reservation, stream, ret_memory,
+					      __builtin_return_address(0));
 }
 
-static uint64_t not_live_size(const struct cuweir_reservation *reservation)
+typedef CUresult (*get_pool_fn)(CUmemoryPool *, CUdevice);
+typedef CUresult (*trim_to_fn)(CUmemoryPool, size_t);
+typedef CUresult (*trim_graphs_fn)(CUdevice);
+
+/* What a function of the driver's answers; a driver too old for pools or graphs has none. */
+static int trim_pool(enum cw_hook_id which, int device)
 {
-	(void)reservation;
-	return 0;
+	get_pool_fn get_pool = (get_pool_fn)cw_real_of(which);
+	trim_to_fn trim_to = (trim_to_fn)cw_real_of(CW_HOOK_cuMemPoolTrimTo);
+	CUmemoryPool pool = NULL;
+	CUresult result;
+
+	if (get_pool == NULL || trim_to == NULL) {
+		return CUWEIR_ERROR_NOT_SUPPORTED;
+	}
+	result = get_pool(&pool, device);
+	return (int)(result == CUDA_SUCCESS ? trim_to(pool, 0) : result);
 }
 
-static bool not_live_is(const struct cuweir_reservation *reservation)
+static int host_trim(const struct cuweir_host *host, int device)
 {
-	(void)reservation;
-	return false;
-}
+	trim_graphs_fn trim_graphs = (trim_graphs_fn)cw_real_of(CW_HOOK_cuDeviceGraphMemTrim);
+	int result;
 
-static int not_live_buffer(struct cuweir_reservation *reservation, void *stream,
-			   void **ret_memory)
-{
-	(void)reservation, (void)stream, (void)ret_memory;
-	return CUWEIR_ERROR_NOT_SUPPORTED;
+	(void)host;
+	if (cw_capture_open()) {
+		return CUWEIR_ERROR_NOT_PERMITTED;
+	}
+	result = trim_pool(CW_HOOK_cuDeviceGetMemPool, device);
+	trim_pool(CW_HOOK_cuDeviceGetDefaultMemPool, device);
+	if (trim_graphs != NULL) {
+		trim_graphs(device);
+	}
+	return result;
 }
-
-static int not_live_close(struct cuweir_reservation *reservation)
-{
-	(void)reservation;
-	return CUWEIR_ERROR_NOT_SUPPORTED;
-}
-
-static int not_live_trim(const struct cuweir_host *host, int device)
-{
-	(void)host, (void)device;
-	return CUWEIR_ERROR_NOT_SUPPORTED;
-}
-
-static void *no_allocate_async(void *state, uint64_t size, uint64_t alignment, uint32_t flags,
-			       void *stream)
-{
-	(void)state, (void)size, (void)alignment, (void)flags, (void)stream;
-	return NULL;
-}
-
-static bool no_deallocate_async(void *state, void *memory, void *stream)
-{
-	(void)state, (void)memory, (void)stream;
-	return false;
-}
-
-static void *no_reallocate(void *state, void *memory, uint64_t alignment, uint64_t new_size)
-{
-	(void)state, (void)memory, (void)alignment, (void)new_size;
-	return NULL;
-}
-
-static void *no_allocate(void *state, uint64_t size, uint64_t alignment, uint32_t flags)
-{
-	(void)state, (void)size, (void)alignment, (void)flags;
-	return NULL;
-}
-
-static bool no_deallocate(void *state, void *memory)
-{
-	(void)state, (void)memory;
-	return false;
-}
-
-static const struct cuweir_allocator nothing_behind = {
-	.struct_size = sizeof(struct cuweir_allocator),
-	.allocate_async = no_allocate_async,
-	.deallocate_async = no_deallocate_async,
-	.reallocate = no_reallocate,
-	.allocate = no_allocate,
-	.deallocate = no_deallocate,
-};
 
 void cw_host_init(struct cw_policy *policy)
 {
@@ -316,17 +313,19 @@ void cw_host_init(struct cw_policy *policy)
 		.get_debug = host_get_debug,
 		.driver_function = host_driver_function,
 		.current_event = host_current_event,
-		.set_budget = not_live_budget,
-		.get_budget = not_live_get_budget,
-		.reservation_open = not_live_reservation,
-		.reservation_add = not_live_add,
-		.reservation_reserve = not_live_add,
-		.reservation_get_size = not_live_size,
-		.reservation_is_used = not_live_is,
-		.reservation_is_closed = not_live_is,
-		.reservation_allocate_buffer = not_live_buffer,
-		.reservation_close = not_live_close,
-		.trim = not_live_trim,
-		.next = &nothing_behind,
+		.set_budget = host_set_budget,
+		.get_budget = host_get_budget,
+		.reservation_open = host_reservation_open,
+		.reservation_add = cw_reservation_add,
+		.reservation_reserve = cw_reservation_add,
+		.reservation_get_size = cw_reservation_get_size,
+		.reservation_is_used = cw_reservation_is_used,
+		.reservation_is_closed = cw_reservation_is_closed,
+		.reservation_allocate_buffer = host_reservation_allocate_buffer,
+		.reservation_close = cw_reservation_close,
+		.reservation_destroy = cw_reservation_destroy,
+		.trim = host_trim,
+		.next = &cw_next,
+		.next_state = policy,
 	};
 }

@@ -9,7 +9,8 @@
 /* Fills policy->host. */
 void cw_host_init(struct cw_policy *policy);
 
-/* Debug events: bit 0 for all policies, bit 1 where some policy always gets them. */
+/* Debug events: bit 0 for all policies, bit 1 where some policy always gets them, bit 2 where
+ * the program's own handler wants them. */
 extern uint32_t cw_debug_;
 
 static inline bool cw_debug_any(void)
@@ -24,6 +25,7 @@ static inline bool cw_debug(void)
 
 void cw_debug_set(bool on);
 void cw_debug_always(void);
+void cw_debug_program(bool on);
 
 /* The facts of a request as policies see them. */
 void cw_event_fill(struct cuweir_event *event, const struct cw_request *request);

@@ -28,8 +28,8 @@ static inline void cw_slot_divide(struct cw_segment *from, struct cw_segment *to
 /*
  * 16 groups of 16 + 15 * 16 bytes fill 4 KiB exactly: 239 records. The reach weighs room
  * against time (measured, growing from 30,000 to 4 million records): with 3 a record takes
- * 38.5 bytes at the worst moment, and a pair beside 100,000 others 12% more instructions than
- * beside 10; with 4 it is 37.1 and 21%, with 6 35.5 and 34%.
+ * 38.4 bytes at the worst moment, and a pair beside 100,000 others 12% more instructions than
+ * beside 10; with 4 it is 37.4 and 23%, with 6 35.4 and 32%.
  */
 static const struct cw_shape cw_ledger_shape = {
 	.words = 2,

@@ -172,6 +172,17 @@ size_t cw_ledger_detach_if(bool (*match)(const struct cw_record *record, void *a
 	return ret_list->count - before;
 }
 
+bool cw_ledger_detach(uint64_t address, struct cw_record_list *ret_list)
+{
+	struct cw_record record;
+
+	if (!list_reserve(ret_list, 1) || !cw_ledger_remove(address, &record)) {
+		return false;
+	}
+	list_append(ret_list, &record);
+	return true;
+}
+
 void cw_record_list_visit(const struct cw_record_list *list,
 	bool (*visit)(const struct cw_record *record, void *arg), void *arg)
 {

@@ -10,10 +10,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "budget.h"
 #include "builtin.h"
 #include "chain.h"
 #include "config.h"
 #include "counts.h"
+#include "graph_books.h"
 #include "handles.h"
 #include "host.h"
 #include "ledger.h"
@@ -21,6 +23,8 @@
 #include "old_glibc.h"
 #include "origins.h"
 #include "report.h"
+#include "resolve.h"
+#include "scopes.h"
 #include "thread.h"
 #include "totals.h"
 #include "wait.h"
@@ -29,12 +33,18 @@
 int cw_phase_;
 
 static uint32_t opener;  /* thread id, while opening */
-static bool forked;      /* a child of fork after the opening: silent at its exit */
+static pid_t owner;      /* the process that opened: a child of it is silent at its exit */
 
 static void set_phase(int phase)
 {
 	__atomic_store_n(&cw_phase_, phase, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &cw_phase_, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* Children that no fork handler hears of are told apart, too. */
+static bool is_owner(void)
+{
+	return getpid() == owner;
 }
 
 /*
@@ -43,7 +53,7 @@ static void set_phase(int phase)
  */
 static void at_exit(void)
 {
-	cw_chain_close(forked);
+	cw_chain_close(!is_owner());
 }
 
 static void before_fork(void)
@@ -68,13 +78,15 @@ static void after_fork_child(void)
 	cw_origins_postfork_child();
 	cw_totals_postfork_child();
 	cw_counts_postfork_child();
+	cw_budgets_postfork_child();
+	cw_scopes_postfork_child();
 	cw_wait_postfork_child();
 	cw_where_postfork_child();
+	cw_graph_books_postfork_child();
 	if (__atomic_load_n(&cw_phase_, __ATOMIC_RELAXED) == CW_PHASE_OPENING) {
 		/* Another thread of the parent was at it; the child begins anew. */
 		__atomic_store_n(&cw_phase_, CW_PHASE_NEW, __ATOMIC_RELEASE);
 	}
-	forked = __atomic_load_n(&cw_phase_, __ATOMIC_RELAXED) == CW_PHASE_OPEN;
 }
 
 static void open_all(void)
@@ -86,8 +98,8 @@ static void open_all(void)
 	}
 	if (cw_config.policy != NULL) {
 		failures += cw_chain_open(cw_config.policy);
-	} else if (cw_config.debug) {
-		failures += cw_chain_open(CW_BUILTIN_LINES);
+	} else {
+		failures += cw_chain_open(cw_config.debug ? CW_BUILTIN_LINES : NULL);
 	}
 	if (cw_config.debug) {
 		cw_debug_set(true);
@@ -105,10 +117,32 @@ static void open_all(void)
  */
 static bool wait_for_opening(void)
 {
-	struct timespec patience = { .tv_sec = 5 };
+	struct timespec deadline;
+	long result = 0;
 
-	syscall(SYS_futex, &cw_phase_, FUTEX_WAIT_PRIVATE, CW_PHASE_OPENING, &patience, NULL, 0);
+	clock_gettime(CLOCK_MONOTONIC, &deadline);
+	deadline.tv_sec += 5;
+	/* A signal is no reason to go on without the policies. */
+	while (result == 0 &&
+	       __atomic_load_n(&cw_phase_, __ATOMIC_ACQUIRE) == CW_PHASE_OPENING) {
+		result = syscall(SYS_futex, &cw_phase_, FUTEX_WAIT_BITSET_PRIVATE,
+				 CW_PHASE_OPENING, &deadline, NULL, FUTEX_BITSET_MATCH_ANY);
+		if (result < 0 && errno != ETIMEDOUT) {
+			result = 0;
+		}
+	}
 	return true;
+}
+
+/* Once: a child that was forked while another thread was opening comes here again. */
+static void hear_forks(void)
+{
+	static bool heard;
+
+	if (!heard) {
+		heard = true;
+		pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	}
 }
 
 static bool open_now(void)
@@ -123,7 +157,8 @@ static bool open_now(void)
 	if (__atomic_compare_exchange_n(&cw_phase_, &expected, CW_PHASE_OPENING, false,
 					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 		__atomic_store_n(&opener, cw_thread_id(), __ATOMIC_RELAXED);
-		pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+		owner = getpid();
+		hear_forks();
 		open_all();
 		set_phase(CW_PHASE_OPEN);
 		return true;
@@ -147,6 +182,9 @@ CW_COLD bool cw_open_(void)
 __attribute__((constructor)) static void on_load(void)
 {
 	cw_config_load();
+	if (!cw_config.follow) {
+		cw_config_leave_children();
+	}
 	if (cw_config.disabled) {
 		__atomic_store_n(&cw_phase_, CW_PHASE_DISABLED, __ATOMIC_RELEASE);
 	}
@@ -154,10 +192,16 @@ __attribute__((constructor)) static void on_load(void)
 
 __attribute__((destructor)) static void on_unload(void)
 {
-	if (__atomic_load_n(&cw_phase_, __ATOMIC_ACQUIRE) == CW_PHASE_OPEN && !forked) {
+	if (__atomic_load_n(&cw_phase_, __ATOMIC_ACQUIRE) == CW_PHASE_OPEN && is_owner()) {
 		cw_chain_close(false);
 		if (cw_config.report != NULL) {
 			cw_report();
 		}
+		if (cw_config.result != NULL) {
+			cw_report_result(cw_config.result);
+		}
+	} else if (cw_config.run && !cw_config.disabled && cw_driver_unheard()) {
+		cw_message(CW_ERROR, "the program loaded libcuda.so.1, but no call of its came through a "
+				     "door of cuweir: nothing was watched (cuweir check says why)");
 	}
 }

@@ -12,8 +12,9 @@
  * lock, but as the order below says. Any thread; not from a signal handler that may interrupt
  * a holder (no CUDA function may be called there either).
  *
- * Order of the books' locks (lower first): origins, ledger shards ascending, handle shards
- * ascending. Outside prefork a thread holds two only for origins -> one handle shard.
+ * Order of the books' locks (lower first): graphs, origins, ledger shards ascending, handle shards
+ * ascending. Outside prefork a thread holds two only for origins -> one handle shard, and
+ * graphs -> one handle shard.
  */
 #ifndef CW_LOCK_H
 #define CW_LOCK_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Origins are found again through the handles' table, under a hash of the tuple, made odd
- * (0 means none below); tuples that share all of it use the odd numbers after it. Calls what handles.c calls.
+ * (0 means none below); tuples that share all of it use the odd numbers after it. Calls
+ * what handles.c calls.
  */
 #include "origins.h"
 

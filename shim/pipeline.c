@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline.h"
 
+#include "aliases.h"
 #include "attempt.h"
 #include "grant.h"
 #include "handlers.h"
@@ -8,6 +9,7 @@
 #include "ledger.h"
 #include "origins.h"
 #include "release.h"
+#include "serve.h"
 #include "status.h"
 #include "thread.h"
 #include "totals.h"
@@ -15,11 +17,17 @@
 
 static uint64_t untracked_frees;
 static uint64_t untracked_allocations;
+static uint64_t failed_allocations;
 static bool context_lost;
 
 uint64_t cw_untracked_frees(void)
 {
 	return __atomic_load_n(&untracked_frees, __ATOMIC_RELAXED);
+}
+
+uint64_t cw_failed_allocations(void)
+{
+	return __atomic_load_n(&failed_allocations, __ATOMIC_RELAXED);
 }
 
 uint64_t cw_untracked_allocations(void)
@@ -37,7 +45,12 @@ bool cw_context_lost(void)
 	return __atomic_load_n(&context_lost, __ATOMIC_RELAXED);
 }
 
-static CW_COLD void note_fatal(int status)
+CW_COLD void cw_count_untracked_free(void)
+{
+	__atomic_fetch_add(&untracked_frees, 1, __ATOMIC_RELAXED);
+}
+
+CW_COLD void cw_note_fatal(int status)
 {
 	if (status != CUDA_ERROR_DEINITIALIZED) {
 		__atomic_store_n(&context_lost, true, __ATOMIC_RELAXED);
@@ -46,6 +59,9 @@ static CW_COLD void note_fatal(int status)
 
 static CW_COLD void tell_failed(struct cw_request *request)
 {
+	if (request->status == CUDA_ERROR_OUT_OF_MEMORY) {
+		__atomic_fetch_add(&failed_allocations, 1, __ATOMIC_RELAXED);
+	}
 	request->before = cw_total_current(request->device, request->kind);
 	request->after = request->before;
 	for (uint32_t i = cw_chain_count(); i > 0; i--) {
@@ -75,7 +91,7 @@ CUresult cw_allocate(struct cw_request *request)
 	request->status = (int)result;
 	if (CW_UNLIKELY(result != CUDA_SUCCESS)) {
 		if (cw_status_ends_context((int)result)) {
-			note_fatal((int)result);
+			cw_note_fatal((int)result);
 		}
 		tell_failed(request);
 		return result;
@@ -83,11 +99,20 @@ CUresult cw_allocate(struct cw_request *request)
 	return CUDA_SUCCESS;
 }
 
-/* An address that nobody knows: the driver's own answer, untouched. */
+/* What is in no book of ours: the driver's own answer, untouched. */
 static CW_COLD CUresult free_unknown(struct cw_request *request)
 {
-	__atomic_fetch_add(&untracked_frees, 1, __ATOMIC_RELAXED);
-	return request->perform(request);
+	bool alias = cw_alias_forget(cw_request_key(request));
+	CUresult result;
+
+	if (!alias) {
+		__atomic_fetch_add(&untracked_frees, 1, __ATOMIC_RELAXED);
+	}
+	result = request->perform(request);
+	if (alias && result != CUDA_SUCCESS && !cw_status_ends_context((int)result)) {
+		cw_alias_note(cw_request_key(request));
+	}
+	return result;
 }
 
 static void facts_of(struct cw_request *request, const struct cw_record *detached)
@@ -99,6 +124,7 @@ static void facts_of(struct cw_request *request, const struct cw_record *detache
 	request->device = origin->device;
 	request->context = (void *)(uintptr_t)origin->context;
 	request->origin_flags = origin->flags;
+	request->owner = origin->policy;
 	request->charged = detached->size;
 	request->requested = detached->size;
 	if (CW_UNLIKELY(origin->flags & CW_ORIGIN_PITCHED) &&
@@ -132,14 +158,15 @@ CUresult cw_deallocate(struct cw_request *request)
 		request->after = request->before;
 		cw_release_announce(request, 0);
 	}
-	result = request->perform(request);
+	result = CW_UNLIKELY(request->owner != 0) ? cw_serve_free(request)
+						  : request->perform(request);
 	request->status = (int)result;
 	if (CW_UNLIKELY(result != CUDA_SUCCESS)) {
 		if (!cw_status_ends_context((int)result)) {
 			put_back(request, &detached);
 			return result;
 		}
-		note_fatal((int)result);
+		cw_note_fatal((int)result);
 	}
 	cw_release_settle(request);
 	told = cw_release_tell(request, 0);

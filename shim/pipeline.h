@@ -17,6 +17,8 @@
 enum {
 	CW_ORIGIN_CONTEXT_BOUND = 1u << 0, /* goes with its context (D-17) */
 	CW_ORIGIN_PITCHED = 1u << 1,       /* asked for less than is charged */
+	CW_ORIGIN_DIRECT = 1u << 2,        /* handed out by cuweir.h */
+	CW_ORIGIN_RESIZABLE = 1u << 3,     /* the same, and may be given to cuweir_reallocate */
 };
 
 /*
@@ -78,6 +80,12 @@ struct cw_request {
 	void *real;              /* the real function */
 
 	/* What the pipeline keeps. */
+	struct cw_budget *budget; /* what was claimed, and from which; see grant.c */
+	uint64_t claimed;
+	bool servable;           /* a policy with an allocator may serve it */
+	bool keep_claim;         /* a reservation's: given back only at the final outcome */
+	uint16_t owner;          /* the policy whose memory it is, as place + 1; 0: the driver's */
+	int next_status;         /* how a policy's `next` failed for it, 0 where it did not */
 	uint64_t before;
 	uint64_t after;
 	int status;
@@ -113,8 +121,13 @@ void cw_forget(struct cw_request *request);
 
 /* Frees of addresses that nobody knew, and allocations that could not be recorded. */
 uint64_t cw_untracked_frees(void);
+uint64_t cw_failed_allocations(void); /* out of memory, as the program got it */
 uint64_t cw_untracked_allocations(void);
 void cw_count_untracked_allocation(void);
+void cw_count_untracked_free(void);
+
+/* An error that ended a context came back, after which what it held counts as gone (D-07). */
+void cw_note_fatal(int status);
 
 /* Whether an error that ended a context was seen. */
 bool cw_context_lost(void);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "release.h"
 
-#include "counts.h"
+#include "account.h"
 #include "handlers.h"
-#include "totals.h"
 #include "wait.h"
 
 CW_COLD void cw_release_announce(const struct cw_request *request, uint32_t outermost)
 {
-	uint32_t count = cw_chain_count();
+	uint32_t count = cw_heard_by(request);
 
 	for (uint32_t i = outermost; i < count; i++) {
 		if (cw_listens(&cw_chain.policies[i], request)) {
@@ -19,10 +18,15 @@ CW_COLD void cw_release_announce(const struct cw_request *request, uint32_t oute
 
 void cw_release_settle(struct cw_request *request)
 {
-	request->before = cw_total_sub(request->device, request->kind, request->charged);
+	if (CW_UNLIKELY(request->keep_claim && request->owner == 0)) {
+		request->before = cw_account_sub_kept(request->device, request->kind,
+						      request->charged);
+	} else {
+		request->before = cw_account_sub(request->device, request->kind,
+						 request->charged, request->owner);
+	}
 	request->after = request->before > request->charged
 				 ? request->before - request->charged : 0;
-	cw_count_free(request->device, request->kind);
 	cw_wait_freed();
 }
 
@@ -30,11 +34,11 @@ int cw_release_tell(struct cw_request *request, uint32_t outermost)
 {
 	int result = CUWEIR_SUCCESS;
 
-	for (uint32_t i = cw_chain_count(); i > outermost; i--) {
+	for (uint32_t i = cw_heard_by(request); i > outermost; i--) {
 		struct cw_policy *policy = &cw_chain.policies[i - 1];
 
 		if (cw_watches(policy, request) &&
-		    CW_UNLIKELY(cw_thresholds_down(&policy->dealloc, request->device,
+		    CW_UNLIKELY(cw_thresholds_down(cw_list(&policy->dealloc), request->device,
 						   request->before, request->after))) {
 			int status = cw_tell_dealloc_threshold(policy, request);
 

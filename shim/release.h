@@ -23,13 +23,23 @@ static inline bool cw_listens(const struct cw_policy *policy, const struct cw_re
 
 static inline bool cw_watches(const struct cw_policy *policy, const struct cw_request *request)
 {
-	return (policy->kinds & CUWEIR_KIND_BIT(request->kind)) != 0 && !cw_is_nested(request);
+	return (__atomic_load_n(&policy->kinds, __ATOMIC_RELAXED) &
+		CUWEIR_KIND_BIT(request->kind)) != 0 &&
+	       (request->flags & (CUWEIR_EVENT_NESTED | CUWEIR_EVENT_HELD)) == 0;
 }
 
 static inline bool cw_gets_debug(const struct cw_policy *policy, const struct cw_request *request)
 {
 	return CW_UNLIKELY(cw_debug_any()) && cw_listens(policy, request) &&
 	       (cw_debug() || (policy->table.flags & CUWEIR_POLICY_DEBUG) != 0);
+}
+
+/* How many policies, from the outermost, hear of it: not those behind the one that serves. */
+static inline uint32_t cw_heard_by(const struct cw_request *request)
+{
+	uint32_t count = cw_chain_count();
+
+	return CW_UNLIKELY(request->owner != 0) && request->owner < count ? request->owner : count;
 }
 
 /* Outermost first: a free enters the stack from the program's side. */

@@ -3,6 +3,7 @@
 
 #include <cuweir/policy.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
@@ -107,5 +108,19 @@ void cw_report(void)
 	cw_ledger_walk(write_leak, &listed);
 	if (listed > LEAKS_LISTED) {
 		line("... and %llu more", (unsigned long long)(live - LEAKS_LISTED));
+	}
+}
+
+void cw_report_result(const char *path)
+{
+	char text[96];
+	int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	size_t length = cw_format(text, sizeof(text), "live %llu refused %llu\n",
+				  (unsigned long long)(cw_context_lost() ? 0 : cw_ledger_live()),
+				  (unsigned long long)cw_failed_allocations());
+
+	if (fd >= 0) {
+		cw_write_all(fd, text, length);
+		close(fd);
 	}
 }

@@ -5,4 +5,7 @@
 
 void cw_report(void);
 
+/* Adds a line "live N refused N" to the file, for cuweir run. */
+void cw_report_result(const char *path);
+
 #endif

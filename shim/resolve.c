@@ -289,3 +289,15 @@ void cw_runtimes_of_site(const void *site, int *ret_inside, int *ret_linked)
 	*ret_inside = walk.home.runtime;
 	*ret_linked = by_name.named;
 }
+
+bool cw_driver_unheard(void)
+{
+	for (unsigned int hook = 0; hook < CW_HOOK_COUNT; hook++) {
+		if (cw_hooks[hook].door == CW_DOOR_DRIVER &&
+		    atomic_load_explicit(&cw_real[hook], memory_order_relaxed) != NULL) {
+			return false;
+		}
+	}
+	(void)cw_resolve(CW_HOOK_cuMemAlloc_v2);
+	return atomic_load_explicit(&cw_real[CW_HOOK_cuMemAlloc_v2], memory_order_relaxed) != NULL;
+}

@@ -67,6 +67,9 @@ static inline void cw_real_set(enum cw_hook_id hook, void *real)
  */
 void *cw_real_runtime(enum cw_hook_id hook, const void *site);
 
+/* Whether a driver is loaded of which no function was ever asked for or called here. */
+bool cw_driver_unheard(void);
+
 /* Called by the look-up doors with the return address of a look-up of a driver function. */
 void cw_runtime_note_lookup(const void *site);
 

@@ -95,7 +95,7 @@ static CUresult undo(struct cw_request *request)
 }
 
 /* The runtime may have made the context only in this very call. */
-static void locate(struct cw_request *request)
+void cw_alone_locate(struct cw_request *request)
 {
 	struct cw_where where;
 
@@ -110,7 +110,7 @@ static void locate(struct cw_request *request)
 }
 
 /* A failure that was mended must not be found in the last error afterwards. */
-static void clear_last_error(const struct cw_request *request)
+void cw_alone_clear_last_error(const struct cw_request *request)
 {
 	const struct link_map *runtime = cw_handle_of(request->real);
 	cw_void_fn get_last_error = NULL;
@@ -218,11 +218,13 @@ cudaError_t cw_alone_allocate(enum cw_hook_id hook, const void *site, void *real
 	}
 	alone.request.perform = perform;
 	alone.request.undo = undo;
-	alone.request.locate = locate;
+	alone.request.servable = alone.request.context != NULL && arguments->pitch == NULL &&
+				 arguments->pitched == NULL && arguments->flags == 0;
+	alone.request.locate = cw_alone_locate;
 	result = cw_allocate(&alone.request);
 	if (result == CUDA_SUCCESS) {
 		if (alone.failed_once) {
-			clear_last_error(&alone.request);
+			cw_alone_clear_last_error(&alone.request);
 		}
 		deliver(&alone);
 	}

@@ -10,38 +10,18 @@
 #include "lifecycle.h"
 #include "resolve.h"
 #include "runtime_alone.h"
+#include "runtime_door.h"
 #include "thread.h"
-
-/* What naming a call changes of the thread, and what it was. */
-struct named {
-	const void *site;
-	uint16_t hook;
-};
-
-static struct named name_call(enum cw_hook_id hook, const void *site)
-{
-	struct named outer = { cw_thread.runtime_site, cw_thread.runtime_hook };
-
-	/* A runtime function within another is part of it. */
-	if (outer.hook == 0) {
-		cw_thread.runtime_hook = (uint16_t)(hook + 1);
-		cw_thread.runtime_site = site;
-	}
-	return outer;
-}
-
-static cudaError_t unname_call(const struct named *outer, cudaError_t result)
-{
-	cw_thread.runtime_site = outer->site;
-	cw_thread.runtime_hook = outer->hook;
-	return result;
-}
 
 /* Whether the runtime of this function comes to the driver door by itself. */
 static bool heard(enum cw_hook_id hook, void *real)
 {
 	static _Atomic(void *) known[CW_HOOK_COUNT];
 
+	/* Where that door is off, the runtime is as alone as one that it does not hear. */
+	if (CW_UNLIKELY(cw_config.driver_off)) {
+		return false;
+	}
 	if (CW_LIKELY(atomic_load_explicit(&known[hook], memory_order_relaxed) == real)) {
 		return true;
 	}
@@ -52,18 +32,60 @@ static bool heard(enum cw_hook_id hook, void *real)
 	return true;
 }
 
+static struct cw_named name_call(enum cw_hook_id hook, const void *site)
+{
+	struct cw_named outer = { cw_thread.runtime_site, cw_thread.runtime_hook };
+
+	/* A runtime function within another is part of it. */
+	if (outer.hook == 0) {
+		cw_thread.runtime_hook = (uint16_t)(hook + 1);
+		cw_thread.runtime_site = site;
+	}
+	return outer;
+}
+
+static bool only_forwards(void)
+{
+	return cw_config.runtime_off || !cw_following() || cw_thread.silent;
+}
+
+bool cw_runtime_is_alone(enum cw_hook_id hook, void *real)
+{
+	return CW_UNLIKELY(!heard(hook, real)) && !only_forwards();
+}
+
+struct cw_named cw_runtime_name(enum cw_hook_id hook, const void *site, void *real)
+{
+	if (CW_UNLIKELY(only_forwards() || !heard(hook, real))) {
+		return (struct cw_named){ cw_thread.runtime_site, cw_thread.runtime_hook };
+	}
+	return name_call(hook, site);
+}
+
+void cw_runtime_unname(const struct cw_named *outer)
+{
+	cw_thread.runtime_site = outer->site;
+	cw_thread.runtime_hook = outer->hook;
+}
+
+static cudaError_t unname_call(const struct cw_named *outer, cudaError_t result)
+{
+	cw_runtime_unname(outer);
+	return result;
+}
+
 /*
  * Finds the real function, and forwards where there is nothing else to do. `alone` is what to
  * call for a runtime that no door hears, with the same arguments.
  */
 #define THROUGH_THE_DOOR(type, alone, ...)                                                         \
 	type real = (type)cw_real_runtime(hook, site);                                             \
-	struct named outer;                                                                        \
+	struct cw_named outer;                                                                     \
                                                                                                    \
 	if (CW_UNLIKELY(real == NULL)) {                                                           \
 		return cudaErrorSymbolNotFound;                                                    \
 	}                                                                                          \
-	if (CW_UNLIKELY(cw_config.runtime_off || !cw_following() || cw_thread.silent)) {           \
+	if (CW_UNLIKELY(only_forwards())) {                                                        \
 		return real(__VA_ARGS__);                                                          \
 	}                                                                                          \
 	if (CW_UNLIKELY(!heard(hook, (void *)real))) {                                             \
@@ -153,15 +175,6 @@ cudaError_t cw_cuda_free_async(enum cw_hook_id hook, const void *site, void *ptr
 cudaError_t cw_cuda_free_host(enum cw_hook_id hook, const void *site, void *ptr)
 {
 	THROUGH_THE_DOOR(cw_free_fn, cw_alone_free(hook, site, (void *)real, ptr, NULL), ptr);
-}
-
-cudaError_t cw_cuda_mem_get_info(enum cw_hook_id hook, const void *site, size_t *ret_free,
-				 size_t *ret_total)
-{
-	typedef cudaError_t (*get_info_fn)(size_t *, size_t *);
-
-	THROUGH_THE_DOOR(get_info_fn, (cw_ready(), real(ret_free, ret_total)), ret_free,
-			 ret_total);
 }
 
 cudaError_t cw_cuda_device_reset(enum cw_hook_id hook, const void *site)

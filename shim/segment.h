@@ -70,12 +70,15 @@ struct cw_place {
 /*
  * Every used bit of the product depends on all bits of the key: the first multiplication
  * carries upward, the shift brings the high half down, the second carries upward again.
+ * The constants are those of MurmurHash3. Which ones matters: the golden ratio's spread
+ * addresses 2^28 apart so badly that a record took 44.6 bytes (measured); these stay below
+ * 40 at all of 37 strides, powers of two and others.
  */
 CW_INLINE uint64_t cw_hash(uint64_t key)
 {
-	key *= UINT64_C(0x9e3779b97f4a7c15);
+	key *= UINT64_C(0xff51afd7ed558ccd);
 	key ^= key >> 32;
-	return key * UINT64_C(0xd6e8feb86659fd93);
+	return key * UINT64_C(0xc4ceb9fe1a85ec53);
 }
 
 CW_INLINE uint32_t cw_shape_last(const struct cw_shape *shape)

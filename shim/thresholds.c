@@ -69,6 +69,16 @@ int cw_thresholds_init(struct cw_thresholds *thresholds, const uint64_t *list, s
 	return 0;
 }
 
+void cw_thresholds_release(struct cw_thresholds *thresholds)
+{
+	if (thresholds->values != NULL) {
+		munmap((void *)(uintptr_t)thresholds->values,
+		       thresholds->count * sizeof(*thresholds->values));
+	}
+	thresholds->values = NULL;
+	thresholds->count = 0;
+}
+
 uint32_t cw_thresholds_search(const struct cw_thresholds *thresholds, uint64_t total)
 {
 	/* values[low] <= total < values[high]; no total reaches UINT64_MAX. */

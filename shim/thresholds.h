@@ -30,6 +30,9 @@ struct cw_thresholds {
  */
 int cw_thresholds_init(struct cw_thresholds *thresholds, const uint64_t *list, size_t count);
 
+/* Back to an empty list; nobody may be asking. */
+void cw_thresholds_release(struct cw_thresholds *thresholds);
+
 /* The index of the last value <= total. */
 uint32_t cw_thresholds_search(const struct cw_thresholds *thresholds, uint64_t total);
 

@@ -32,12 +32,32 @@ void cw_total_reset_peak(int device, unsigned kind)
 {
 	struct cw_total *cell = cw_total_cell(device, kind);
 
+	__atomic_store_n(&cell->peak_before, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&cell->peak, cw_total_current(device, kind), __ATOMIC_RELAXED);
 	/*
 	 * An add between the load and the store may have raised the peak that the store
 	 * lowered: the peak is never left below what is held now.
 	 */
 	cw_total_raise_peak_(cell, cw_total_current(device, kind));
+}
+
+uint64_t cw_total_mark(int device, unsigned kind)
+{
+	struct cw_total *cell = cw_total_cell(device, kind);
+	uint64_t highest;
+
+	/* Before the exchange: a reader of the whole peak in between must not see it fall. */
+	highest = __atomic_load_n(&cell->peak, __ATOMIC_RELAXED);
+	if (highest > __atomic_load_n(&cell->peak_before, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&cell->peak_before, highest, __ATOMIC_SEQ_CST);
+	}
+	highest = __atomic_exchange_n(&cell->peak, cw_total_current(device, kind),
+				      __ATOMIC_SEQ_CST);
+	if (highest > __atomic_load_n(&cell->peak_before, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&cell->peak_before, highest, __ATOMIC_RELAXED);
+	}
+	cw_total_raise_peak_(cell, cw_total_current(device, kind));
+	return highest;
 }
 
 void cw_totals_postfork_child(void)
@@ -53,6 +73,7 @@ void cw_totals_postfork_child(void)
 			}
 			__atomic_store_n(&cell->current, 0, __ATOMIC_RELAXED);
 			__atomic_store_n(&cell->peak, 0, __ATOMIC_RELAXED);
+			__atomic_store_n(&cell->peak_before, 0, __ATOMIC_RELAXED);
 			__atomic_store_n(&cell->held, 0, __ATOMIC_RELAXED);
 			__atomic_store_n(&cell->underflows, 0, __ATOMIC_RELAXED);
 		}

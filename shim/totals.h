@@ -23,10 +23,11 @@
 
 struct cw_total {
 	int64_t current;    /* below 0 only while an underflow is being mended, read as 0 */
-	uint64_t peak;
+	uint64_t peak;      /* since the last mark */
 	int64_t held;
 	uint64_t underflows;
-	uint64_t room_[4];  /* scoped peaks */
+	uint64_t peak_before; /* the highest of the time before the last mark */
+	uint64_t room_[3];
 } __attribute__((aligned(64)));
 
 /* Rows: no device, the devices, and one for all numbers beyond. */
@@ -123,8 +124,23 @@ static inline uint64_t cw_total_held(int device, unsigned kind)
 
 static inline uint64_t cw_total_peak(int device, unsigned kind)
 {
+	const struct cw_total *cell = cw_total_cell(device, kind);
+	uint64_t peak = __atomic_load_n(&cell->peak, __ATOMIC_RELAXED);
+	uint64_t before = __atomic_load_n(&cell->peak_before, __ATOMIC_RELAXED);
+
+	return peak > before ? peak : before;
+}
+
+static inline uint64_t cw_total_peak_since_mark(int device, unsigned kind)
+{
 	return __atomic_load_n(&cw_total_cell(device, kind)->peak, __ATOMIC_RELAXED);
 }
+
+/*
+ * Sets a mark and returns the highest value of the time since the last one. Every raise is
+ * seen on one side of the mark or the other, none is lost. One thread at a time.
+ */
+uint64_t cw_total_mark(int device, unsigned kind);
 
 static inline uint64_t cw_total_underflows(int device, unsigned kind)
 {

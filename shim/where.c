@@ -9,11 +9,13 @@
 enum {
 	CAPTURE_SPACE = CW_HANDLE_USER,
 	PRIMARY_SPACE,
+	ALIAS_SPACE,
 };
 
 typedef CUresult (*get_current_fn)(CUcontext *);
 typedef CUresult (*get_device_fn)(CUdevice *);
 typedef CUresult (*stream_get_ctx_fn)(CUstream, CUcontext *);
+typedef CUresult (*stream_get_ctx_v2_fn)(CUstream, CUcontext *, CUgreenCtx *);
 typedef CUresult (*is_capturing_fn)(CUstream, CUstreamCaptureStatus *);
 
 CW_TLS struct cw_thread cw_thread;
@@ -32,6 +34,20 @@ static int device_of_context(CUcontext context)
 		return (int)(int64_t)entry.value;
 	}
 	return -1;
+}
+
+/* Most programs have none, and then none is looked for. */
+static bool aliases_heard;
+
+static CUcontext owner_of(CUcontext context)
+{
+	struct cw_handle entry;
+
+	if (CW_UNLIKELY(__atomic_load_n(&aliases_heard, __ATOMIC_RELAXED)) &&
+	    cw_handles_get(ALIAS_SPACE, key_of(context), &entry)) {
+		return (CUcontext)(uintptr_t)entry.value;
+	}
+	return context;
 }
 
 /* The device of the current context, by a query; remembered, since a context never moves. */
@@ -62,19 +78,31 @@ CW_COLD void cw_where_ask_current(struct cw_where *ret)
 		ret->device = -1;
 		return;
 	}
-	ret->context = context;
+	ret->context = owner_of(context);
 	ret->device = device_of_context(context);
 	if (ret->device < 0) {
 		ret->device = ask_device(context);
 	}
 	/* For the time when a capture forbids the question. */
-	cw_thread.context = context;
+	cw_thread.context = ret->context;
 	cw_thread.device = (int16_t)ret->device;
+}
+
+/* The second version tells the primary context of a green context's stream. */
+static bool ask_stream(CUstream stream, CUcontext *ret)
+{
+	stream_get_ctx_v2_fn second = (stream_get_ctx_v2_fn)cw_real_of(CW_HOOK_cuStreamGetCtx_v2);
+	stream_get_ctx_fn first = (stream_get_ctx_fn)cw_real_of(CW_HOOK_cuStreamGetCtx);
+	CUgreenCtx green = NULL;
+
+	if (second != NULL && second(stream, ret, &green) == CUDA_SUCCESS) {
+		return true;
+	}
+	return first != NULL && first(stream, ret) == CUDA_SUCCESS;
 }
 
 void cw_where_of_stream(CUstream stream, struct cw_where *ret)
 {
-	stream_get_ctx_fn stream_get_ctx;
 	struct cw_handle entry;
 	CUcontext context = NULL;
 
@@ -88,19 +116,17 @@ void cw_where_of_stream(CUstream stream, struct cw_where *ret)
 		return;
 	}
 	cw_where_current(ret);
-	stream_get_ctx = (stream_get_ctx_fn)cw_real_of(CW_HOOK_cuStreamGetCtx);
-	if (cw_capture_open() || stream_get_ctx == NULL ||
-	    stream_get_ctx(stream, &context) != CUDA_SUCCESS) {
+	if (cw_capture_open() || !ask_stream(stream, &context)) {
 		return;
 	}
-	if (context != ret->context) {
+	if (owner_of(context) != ret->context) {
 		int device = device_of_context(context);
 
 		/* A context nobody told of: the current device is the best guess. */
-		ret->context = context;
+		ret->context = owner_of(context);
 		ret->device = device >= 0 ? device : ret->device;
 	}
-	cw_handles_set(CW_HANDLE_STREAM, key_of(stream), key_of(context),
+	cw_handles_set(CW_HANDLE_STREAM, key_of(stream), key_of(ret->context),
 		       (uint64_t)(int64_t)ret->device);
 }
 
@@ -125,7 +151,7 @@ void cw_heard_current(CUcontext context)
 	if (context != NULL && device < 0 && !cw_capture_open()) {
 		device = ask_device(context);
 	}
-	cw_thread.context = context;
+	cw_thread.context = owner_of(context);
 	cw_thread.device = (int16_t)device;
 	cw_thread.context_known = context == NULL || device >= 0;
 }
@@ -221,6 +247,22 @@ void cw_heard_primary_retain(CUcontext context, int device)
 	}
 }
 
+static enum cw_handle_verdict one_reference_more(struct cw_handle *entry, void *argument)
+{
+	(void)argument;
+	entry->value2++;
+	return CW_HANDLE_KEEP;
+}
+
+void cw_heard_primary_reference(int device)
+{
+	uint64_t key = (uint64_t)(unsigned int)device;
+
+	if (cw_handles_put(PRIMARY_SPACE, key, 0, 1) != 0) {
+		cw_handles_update(PRIMARY_SPACE, key, one_reference_more, NULL, NULL);
+	}
+}
+
 CUcontext cw_primary_context(int device, int *ret_references)
 {
 	struct cw_handle entry;
@@ -249,6 +291,44 @@ static enum cw_handle_verdict no_context(struct cw_handle *entry, void *argument
 void cw_heard_primary_reset(int device)
 {
 	cw_handles_update(PRIMARY_SPACE, (uint64_t)(unsigned int)device, no_context, NULL, NULL);
+}
+
+static enum cw_handle_verdict stand_in(struct cw_handle *entry, void *argument)
+{
+	entry->value = entry->value != 0 ? entry->value : key_of(argument);
+	return CW_HANDLE_KEEP;
+}
+
+void cw_heard_alias(CUcontext alias, int device)
+{
+	uint64_t key = (uint64_t)(unsigned int)device;
+	struct cw_handle primary;
+
+	cw_heard_context(alias, device);
+	if (cw_handles_update(PRIMARY_SPACE, key, stand_in, alias, &primary) &&
+	    primary.value != key_of(alias)) {
+		cw_handles_set(ALIAS_SPACE, key_of(alias), primary.value, 0);
+		__atomic_store_n(&aliases_heard, true, __ATOMIC_RELAXED);
+	}
+}
+
+void cw_heard_alias_end(CUcontext alias)
+{
+	struct cw_handle entry;
+
+	/* The primary context itself, under its own handle, is another's to end. */
+	if (cw_handles_remove(ALIAS_SPACE, key_of(alias), &entry)) {
+		cw_handles_remove(CW_HANDLE_CONTEXT, key_of(alias), NULL);
+	}
+}
+
+void cw_heard_stream_of_primary(CUstream stream, int device)
+{
+	int references;
+	CUcontext context = cw_primary_context(device, &references);
+
+	cw_handles_set(CW_HANDLE_STREAM, key_of(stream), key_of(context),
+		       (uint64_t)(int64_t)device);
 }
 
 void cw_where_postfork_child(void)

@@ -60,8 +60,18 @@ void cw_heard_capture_end(CUstream stream, bool per_thread);
 /* Primary contexts: the context of a device, NULL where none was heard of, and references. */
 void cw_heard_primary_retain(CUcontext context, int device);
 CUcontext cw_primary_context(int device, int *ret_references);
+/* A reference that came without the context's handle, by a green context. */
+void cw_heard_primary_reference(int device);
 void cw_heard_primary_release(int device);
 void cw_heard_primary_reset(int device); /* ended, although references are left */
+
+/*
+ * Another handle of a device's primary context, as green contexts convert to: what is done with
+ * it current is the primary context's. Where that was not heard of, the alias stands for it.
+ */
+void cw_heard_alias(CUcontext alias, int device);
+void cw_heard_alias_end(CUcontext alias);
+void cw_heard_stream_of_primary(CUstream stream, int device);
 
 void cw_where_postfork_child(void);
 

@@ -82,6 +82,9 @@ enum {
 	CUWEIR_SUCCESS = 0,
 	CUWEIR_ERROR_INVALID_VALUE = 1,
 	CUWEIR_ERROR_OUT_OF_MEMORY = 2,
+	CUWEIR_ERROR_NOT_INITIALIZED = 3,
+	CUWEIR_ERROR_INVALID_DEVICE = 101,
+	CUWEIR_ERROR_ILLEGAL_STATE = 401,
 	CUWEIR_ERROR_NOT_FOUND = 500,
 	CUWEIR_ERROR_NOT_READY = 600,
 	CUWEIR_ERROR_NOT_PERMITTED = 800,
@@ -112,6 +115,7 @@ enum {
 	CUWEIR_EVENT_PER_THREAD = 1u << 3,     /* a NULL stream is the per-thread default one */
 	CUWEIR_EVENT_UNDO = 1u << 4,           /* the free of an allocation that was vetoed */
 	CUWEIR_EVENT_CONTEXT_END = 1u << 5,    /* memory that went with its context */
+	CUWEIR_EVENT_HELD = 1u << 6,           /* a policy takes or returns it through `next` */
 };
 
 /*
@@ -123,7 +127,11 @@ struct cuweir_event {
 	const char *call;      /* as documented, without version or stream suffix: "cudaMalloc" */
 	uint32_t kind;         /* enum cuweir_kind */
 	int32_t device;        /* device of the memory, which may not be the current one */
-	void *context;         /* CUcontext that owns it; NULL for pool and virtual memory */
+	/*
+	 * CUcontext that owns it; NULL for pool and virtual memory. For an allocator: the one that
+	 * the memory is asked for in, or belongs to; it is current during the call.
+	 */
+	void *context;
 	void *stream;          /* CUstream, as the program gave it; of a free, the free's own */
 	void *pointer;         /* CUdeviceptr, host pointer, or handle of arrays and the like */
 	uint64_t requested;    /* bytes that the program asked for */
@@ -177,10 +185,17 @@ struct cuweir_memory_info {
 /* ------------------------------------------------------------------------------------------
  * The stream-ordered allocator, TensorRT's IGpuAsyncAllocator in C. A policy that has one
  * serves the program's allocations of the kinds in its `serves`; `next` in struct
- * cuweir_host is the same interface towards what stands behind the policy.
+ * cuweir_host is the same interface towards what stands behind the policy, the driver in the
+ * end. What a policy takes through it is held by the policy: it counts against the budget, and
+ * is the program's only while it is handed out.
  *
- * NOT LIVE in this version: a policy with an allocator opens, its allocator is not asked,
- * and `next` answers NULL and false.
+ * Served are linear device memory (synchronous and stream-ordered, of the default pool),
+ * managed memory attached globally, and pinned memory without flags. Not served, but taken
+ * from the driver: pitched memory, arrays, memory of explicit pools, virtual memory, and
+ * everything while a stream capture is open. What an allocator hands out comes back to it, by
+ * whatever call the program frees it; the driver never sees that free. Policies behind one
+ * that serves do not hear of what it serves, but of what it takes and returns
+ * (CUWEIR_EVENT_HELD).
  */
 
 struct cuweir_interface_info {
@@ -208,14 +223,20 @@ struct cuweir_allocator {
 	 * is refused with NULL. `size` 0 gives NULL and is no error. `flags` are
 	 * CUWEIR_ALLOCATOR_...; unknown ones are ignored. NULL means that the request cannot be
 	 * met, and leaves no CUDA error pending. Called from any thread, concurrently.
-	 * `state` is the policy's own. Source: IGpuAsyncAllocator::allocateAsync.
+	 * `state` is the policy's own. The context of the stream is current, whatever the
+	 * program's is; never called while a stream capture is open.
+	 * Source: IGpuAsyncAllocator::allocateAsync.
 	 */
 	void *(*allocate_async)(void *state, uint64_t size, uint64_t alignment, uint32_t flags,
 				void *stream);
 
 	/*
 	 * Gives `memory` back; it is not used again before the current position of `stream` is
-	 * reached. NULL is no error. False for memory that this allocator did not hand out.
+	 * reached. NULL is no error. False for memory that this allocator did not hand out. The
+	 * context that the memory was allocated in is current. A stream of another context
+	 * has been synchronized, and the synchronous form is called. While a capture is open
+	 * (CUWEIR_EVENT_CAPTURING in host->current_event), no CUDA call that it forbids is made:
+	 * the block is kept, and not used again before its context was synchronized.
 	 * Source: IGpuAsyncAllocator::deallocateAsync.
 	 */
 	bool (*deallocate_async)(void *state, void *memory, void *stream);
@@ -313,9 +334,11 @@ struct cuweir_host {
 	const struct cuweir_event *(*current_event)(const struct cuweir_host *host);
 
 	/*
-	 * The budget: at most `bytes` of the kinds in the mask on `device`, counted in what is
-	 * taken from the driver and what is reserved; UINT64_MAX for none.
-	 * NOT LIVE in this version: CUWEIR_ERROR_NOT_SUPPORTED.
+	 * The budget: at most `bytes` of the kinds in the mask (0: DEVICE) on `device` together,
+	 * counted in what is taken from the driver and what is reserved; UINT64_MAX for none.
+	 * Set in `open` it is exact; set later, it counts what is in the books at that moment.
+	 * get_budget tells the budget that DEVICE memory belongs to, any out pointer may be
+	 * NULL; CUWEIR_ERROR_NOT_FOUND where none is set.
 	 */
 	int (*set_budget)(const struct cuweir_host *host, int device, uint32_t kinds,
 			  uint64_t bytes);
@@ -323,11 +346,17 @@ struct cuweir_host {
 			  uint64_t *ret_used, uint64_t *ret_reserved);
 
 	/*
-	 * Reservations, after Arrow's AllocationReservation: bytes claimed from the budget ahead
-	 * of one allocation. `add` is cumulative and all or nothing; allocate_buffer works once;
-	 * close gives back what was not used and may be called again. One reservation is used
-	 * by one thread at a time.
-	 * NOT LIVE in this version: CUWEIR_ERROR_NOT_SUPPORTED.
+	 * Reservations, after Arrow's AllocationReservation: bytes claimed from the budget of
+	 * DEVICE memory ahead of one allocation (without a budget they always succeed). `add`
+	 * and `reserve` are the same: cumulative, exact, all or nothing - over the budget
+	 * CUWEIR_ERROR_OUT_OF_MEMORY, an overflow CUWEIR_ERROR_INVALID_VALUE, and nothing has
+	 * changed. allocate_buffer works once: device memory of get_size bytes in the order of
+	 * `stream`, through the whole pipeline; *ret_memory is NULL for an empty reservation and
+	 * on failure, which uses the reservation up and gives its bytes back. What comes after
+	 * use or close gives CUDA_ERROR_ILLEGAL_STATE (401). close gives back what was not used,
+	 * and may be called again; destroy closes and frees the object (NULL is fine). One
+	 * reservation is used by one thread at a time.
+	 * Source: org.apache.arrow.memory.AllocationReservation.
 	 */
 	int (*reservation_open)(const struct cuweir_host *host, int device,
 				struct cuweir_reservation **ret_reservation);
@@ -339,10 +368,13 @@ struct cuweir_host {
 	int (*reservation_allocate_buffer)(struct cuweir_reservation *reservation, void *stream,
 					   void **ret_memory);
 	int (*reservation_close)(struct cuweir_reservation *reservation);
+	void (*reservation_destroy)(struct cuweir_reservation *reservation);
 
 	/*
-	 * Gives the driver's unused pool and graph memory of `device` back to the device.
-	 * NOT LIVE in this version: CUWEIR_ERROR_NOT_SUPPORTED.
+	 * Gives the driver's unused memory of the default and the current pool of `device`, and
+	 * of graphs, back to the device; what streams have not reached yet stays, so synchronize
+	 * first. CUWEIR_ERROR_NOT_PERMITTED while a stream capture is open, NOT_SUPPORTED where
+	 * the driver has no pools.
 	 */
 	int (*trim)(const struct cuweir_host *host, int device);
 
@@ -485,14 +517,18 @@ struct cuweir_policy {
 	/*
 	 * A stream is about to be destroyed: its handle is still valid, and may come back as
 	 * another stream's. A policy that keeps memory in its order gives that back now, or
-	 * synchronizes.
+	 * synchronizes; not while a capture is open, as host->current_event tells by its flags.
 	 */
 	void (*on_stream_ended)(void *state, void *context, void *stream);
 
 	/*
-	 * The program asks how much memory there is; `info` holds the answer so far and may be
-	 * lowered. Asked from the innermost policy outward. NULL: as it is.
-	 * NOT LIVE in this version: never called.
+	 * The program asks how much memory there is, once for each such call of it; `info` holds
+	 * the answer so far and may be lowered, total_bytes also for a program that wants to know
+	 * the size of the device. A figure that was not asked for is 0 (free_bytes in questions
+	 * for the total). Asked from the innermost policy outward; what is raised is ignored. A
+	 * question that a policy asks within a callback gets the driver's figures. Asked of
+	 * cuMemGetInfo, cuDeviceTotalMem, cudaMemGetInfo, cudaGetDeviceProperties and
+	 * nvmlDeviceGetMemoryInfo, of which device in the numbers of CUDA. NULL: as it is.
 	 */
 	void (*memory_info)(void *state, struct cuweir_memory_info *info);
 

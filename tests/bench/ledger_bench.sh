@@ -3,7 +3,8 @@
 # The ledger's figures in instructions: ledger_bench.sh PROGRAM [LIVE...]
 #
 # A pair is the difference of two run lengths under callgrind, so that start and fill cancel.
-# The worst growth is exact: callgrind writes one profile for each call of cw_shard_grow.
+# The worst insert: callgrind writes one profile for each call of insert_locked, which is all of
+# an insert that grows (were it to split twice, too) but the 250 instructions before it.
 # Fails when a pair at one number of live records is more than 10% above that at 10 live, or
 # a growing insert is above 20,000 instructions.
 set -eu
@@ -37,11 +38,12 @@ for how in same turnover; do
 	done
 done
 
-valgrind --tool=callgrind --toggle-collect=cw_shard_grow --dump-after=cw_shard_grow \
+valgrind --tool=callgrind --toggle-collect=insert_locked --dump-after=insert_locked \
 	--callgrind-out-file="$tmp/grow" "$bench" grow 1000000 >"$tmp/log" 2>&1
 worst=$(cat "$tmp"/grow* | sed -n 's/^summary: //p; s/^totals: //p' | sort -n | tail -n 1)
 growths=$(find "$tmp" -name 'grow.*' | wc -l)
-echo "worst of $growths growths up to 1 million: $worst instructions"
+worst=$((worst + 250))
+echo "worst of $growths growing inserts up to 1 million: $worst instructions"
 if [ "$worst" -gt 20000 ]; then
 	status=1
 fi

@@ -128,13 +128,17 @@ static void exec_program(const struct run *run, int way, const char *directory)
 {
 	char *entries[ENTRIES_MAX] = { NULL };
 	char *arguments[4] = { NULL };
-	const char *first = getenv("CUWEIR_TEST_PRELOAD_FIRST");
+	const char *first = run->preload != NULL ? built(run->preload)
+						 : getenv("CUWEIR_TEST_PRELOAD_FIRST");
 	int count = inherit(entries, 0);
 	char out[PATH_SIZE];
 	char err[PATH_SIZE];
 
-	entries[count++] = first != NULL ? entry_of("LD_PRELOAD=%s %s", first, built("shim"))
-					 : entry_of("LD_PRELOAD=%s", built("shim"), "");
+	if (!run->bare) {
+		entries[count++] = first != NULL
+					   ? entry_of("LD_PRELOAD=%s %s", first, built("shim"))
+					   : entry_of("LD_PRELOAD=%s", built("shim"), "");
+	}
 	entries[count++] = entry_of("LD_LIBRARY_PATH=%s%s",
 				    built(ways[way].bit == FOREIGN ? "tests/sim/foreign"
 								   : "tests/sim/lib"), "");
@@ -150,7 +154,13 @@ static void exec_program(const struct run *run, int way, const char *directory)
 	    dup2(open(err, O_WRONLY | O_CREAT | O_TRUNC, 0600), 2) < 0) {
 		_exit(126);
 	}
-	snprintf(out, sizeof(out), "tests/apps/%s", ways[way].program);
+	/* The program's descriptors are 0, 1 and 2, whatever the test runner has open. */
+	for (int fd = 3; fd < 1024; fd++) {
+		close(fd);
+	}
+	snprintf(out, sizeof(out), "tests/apps/%s%s",
+		 run->program != NULL ? run->program : "scenario",
+		 ways[way].program + strlen("scenario"));
 	arguments[0] = (char *)(uintptr_t)built(out);
 	arguments[1] = (char *)(uintptr_t)ways[way].argument;
 	arguments[2] = (char *)(uintptr_t)run->script;

@@ -40,7 +40,11 @@ struct run {
 	/* Arguments of a chain of recorders, outermost first; each gets a file of its own. */
 	const char *policies[CHAIN_MAX];
 	const char *environment[ENVIRONMENT_MAX]; /* "NAME=value" */
-	const char *script;    /* of tests/apps/scenario */
+	/* In tests/apps, without what it is called for the way. NULL: scenario. */
+	const char *program;
+	const char *script;    /* its argument */
+	const char *preload;   /* a thing that the build made, to come before the shim */
+	bool bare;             /* without the shim, to compare with */
 	int exit_status;
 	/*
 	 * Which callbacks of the recorder are compared, by name with spaces between; "" none.

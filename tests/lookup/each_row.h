@@ -14,7 +14,7 @@
 #define ROW_IS_cw_get_proc_address ~, LOOKUP
 #define ROW_KIND(body) ROW_SELECT(ROW_IS_##body, PLAIN)
 
-#define ARGS(...) __VA_ARGS__
+#define ARGS(...) (__VA_ARGS__)
 
 /* What the stand-in for a function returns, whatever its arguments. */
 #define FAKE_RESULT(symbol) (1000 + (int)CW_HOOK_##symbol)

@@ -20,6 +20,7 @@ void *fake_bind(const char *driver, const char *symbol);
 		return (cudaError_t)(FAKE_RESULT(symbol) + FAKE_MAJOR * 1000);             \
 	}
 #define CW_RUNTIME0(symbol, base, kind, body) CW_RUNTIME(symbol, base, kind, body, , void)
+#define CW_NVML(symbol, ...)
 #define CW_REAL_ONLY(symbol)
 #include "hooks.def"
 

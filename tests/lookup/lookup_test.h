@@ -36,6 +36,7 @@ static const struct test_row {
 	{ #name, #root, 0, 0, FAKE_RESULT(name), CW_DOOR_RUNTIME, 1 },
 #define CW_RUNTIME0(name, root, ...)                                                      \
 	{ #name, #root, 0, 0, FAKE_RESULT(name), CW_DOOR_RUNTIME, 1 },
+#define CW_NVML(name, ...) { #name, #name, 0, 0, FAKE_RESULT(name), CW_DOOR_NVML, 1 },
 #define CW_REAL_ONLY(name) { #name, #name, 0, 0, FAKE_RESULT(name), CW_DOOR_DRIVER, 0 },
 #include "hooks.def"
 #undef CW_DRIVER

@@ -7,6 +7,7 @@
 #include "cuda_api.h"
 #include "door_lookup.h"
 #include "each_row.h"
+#include "nvml_api.h"
 #include "resolve.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -30,11 +31,13 @@
 
 #define CW_DRIVER(symbol, base, version, stream, kind, body, args, ...)                    \
 	ROW_PASTE(DEFINE_, ROW_KIND(body))                                                 \
-	(symbol, CUresult, cw_real_of(CW_HOOK_##symbol), body, (args), __VA_ARGS__)
+	(symbol, CUresult, cw_real_of(CW_HOOK_##symbol), body, args, __VA_ARGS__)
 #define CW_RUNTIME(symbol, base, kind, body, args, ...)                                    \
-	DEFINE_PLAIN(symbol, cudaError_t, LINKED(symbol), body, (args), __VA_ARGS__)
+	DEFINE_PLAIN(symbol, cudaError_t, LINKED(symbol), body, args, __VA_ARGS__)
 #define CW_RUNTIME0(symbol, base, kind, body)                                              \
 	DEFINE_PLAIN(symbol, cudaError_t, LINKED(symbol), body, (), void)
+#define CW_NVML(symbol, body, args, ...)                                                   \
+	DEFINE_PLAIN(symbol, int, cw_real_of(CW_HOOK_##symbol), body, args, __VA_ARGS__)
 #define CW_REAL_ONLY(symbol)
 #include "hooks.def"
 

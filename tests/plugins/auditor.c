@@ -12,7 +12,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { DEVICES = 8, KINDS = CUWEIR_KIND_HOST + 1 };
+enum { DEVICES = 8, KINDS = CUWEIR_KIND_IMPORTED + 1 };
+
+/* The numbers that the simulated GPU has for our kinds, see tests/sim/sim.h. */
+static const int truth_kinds[KINDS] = {
+	[CUWEIR_KIND_DEVICE] = 0,
+	[CUWEIR_KIND_MANAGED] = 1,
+	[CUWEIR_KIND_HOST] = 2,
+	[CUWEIR_KIND_REGISTERED] = 6,
+	[CUWEIR_KIND_IMPORTED] = 3,
+};
 
 struct auditor {
 	const struct cuweir_host *host;
@@ -66,11 +75,10 @@ static void close_auditor(void *state)
 			struct cuweir_totals totals = { .struct_size = sizeof(totals) };
 
 			auditor->host->totals(auditor->host, device, kind, &totals);
-			/* The simulated GPU numbers the first kinds from 0, in the same order. */
 			dprintf(fd, "%d %d totals=%llu records=%llu truth=%llu\n", device, kind,
 				(unsigned long long)totals.current,
 				(unsigned long long)sums.bytes[device][kind],
-				used(device, kind - CUWEIR_KIND_DEVICE));
+				used(device, truth_kinds[kind]));
 		}
 	}
 	close(fd);

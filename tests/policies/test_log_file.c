@@ -124,6 +124,7 @@ static void test_debug_and_kinds(void **state)
 	assert_false(fake.debug);
 	struct cuweir_event event = fake_free_event(10, (void *)0x10, 10);
 	event.kind = CUWEIR_KIND_HOST;
+	policy->on_allocated(log, 10, &event);
 	policy->before_free(log, &event); /* no row of its allocation either */
 	assert_int_equal(fake.line_count, 0);
 	fake.debug = true;

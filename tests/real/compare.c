@@ -15,6 +15,7 @@ static const char *const hooks[] = {
 #define CW_RUNTIME(symbol, ...)
 #define CW_RUNTIME0(symbol, ...)
 #define CW_REAL_ONLY(symbol)
+#define CW_NVML(symbol, ...)
 #include "hooks.def"
 };
 #define HOOK_COUNT (sizeof(hooks) / sizeof(hooks[0]))

@@ -18,6 +18,15 @@
 
 #define WIDE (UINT64_C(1) << 48)
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#endif
+
 struct oracle {
 	uint64_t address;
 	struct cw_record record;
@@ -178,12 +187,20 @@ static void against_oracle(void **state)
 	empty();
 }
 
-/* Strides of drivers and pools, and powers of two that would show a weak hash. */
+/*
+ * Strides of drivers and pools, and powers of two: an earlier hash took 44 bytes at 2^28. What
+ * is measured does not depend on a sanitizer, which only makes it slow.
+ */
 static void bytes_for_each(void **state)
 {
-	static const uint64_t strides[] = {256, 512, 4096, 65536, 2 << 20, 0x1f3000, 1 << 27};
+	static const uint64_t strides[] = {
+		256, 512, 4096, 65536, 2 << 20, 0x1f3000, 1 << 27, 1 << 28,
+	};
 
 	(void)state;
+#ifdef SANITIZED
+	skip();
+#endif
 	for (size_t s = 0; s < sizeof(strides) / sizeof(strides[0]); s++) {
 		pid_t pid = fork();
 		int status;
@@ -276,7 +293,7 @@ static void without_memory(void **state)
 	size_t detached;
 
 	(void)state;
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#ifdef SANITIZED
 	skip();
 #endif
 	assert_int_equal(getrlimit(RLIMIT_AS, &limit), 0);

@@ -48,7 +48,8 @@ CUresult sim_enter_slow(enum sim_fn fn)
 	sim_settings_ready();
 	for (volatile unsigned long i = 0; i < sim_set.latency; i++) {
 	}
-	if (!sim_settings_is_inited() && !needs_no_init(fn)) {
+	if ((!sim_settings_is_inited() && !needs_no_init(fn)) ||
+	    (sim_settings_is_forked() && fn == SIM_FN_cuInit)) {
 		return CUDA_ERROR_NOT_INITIALIZED;
 	}
 	r = sim_rules_ask(fn);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "space.h"
 
 static _Thread_local struct sim_thread self;
 static _Atomic unsigned int next_thread = 1;
@@ -43,7 +44,8 @@ CUresult sim_ctx_arg(CUcontext handle, struct sim_ctx **ret)
 	return *ret == NULL ? CUDA_ERROR_INVALID_CONTEXT : usable(*ret);
 }
 
-static struct sim_ctx *new_ctx(struct sim_device *d, unsigned int flags, unsigned int version)
+/* Not yet alive. */
+struct sim_ctx *sim_ctx_new(struct sim_device *d, unsigned int flags, unsigned int version)
 {
 	struct sim_ctx *c = sim_device_map(d) ? sim_obj_new(SIM_CTX) : NULL;
 
@@ -74,6 +76,9 @@ void sim_ctx_wipe(struct sim_ctx *c)
 		sim_event_gone(c->events);
 	}
 	atomic_store(&c->legacy, NULL);
+	sim_arrays_wipe(c);
+	sim_ipc_wipe(c);
+	sim_host_wipe(c);
 	sim_free_owned(c);
 }
 
@@ -102,7 +107,7 @@ static CUresult create(CUcontext *ret, unsigned int flags, CUdevice dev, unsigne
 	if (r != CUDA_SUCCESS) {
 		return r;
 	}
-	c = new_ctx(d, flags, version);
+	c = sim_ctx_new(d, flags, version);
 	if (c == NULL) {
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -118,8 +123,8 @@ static CUresult destroy(CUcontext handle)
 	struct sim_ctx *c = sim_obj_get(handle, SIM_CTX);
 	struct sim_thread *t = sim_thread_self();
 
-	if (c == NULL || c->primary) {
-		return CUDA_ERROR_INVALID_CONTEXT;
+	if (c == NULL || c->primary || c->green) {
+		return CUDA_ERROR_INVALID_CONTEXT; /* GPU?: a green context's */
 	}
 	pthread_mutex_lock(&sim_lock);
 	sim_ctx_wipe(c);
@@ -251,7 +256,7 @@ static CUresult primary_retain(CUcontext *ret, CUdevice dev)
 	}
 	pthread_mutex_lock(&sim_lock);
 	if (d->primary == NULL) {
-		d->primary = new_ctx(d, 0, 3020);
+		d->primary = sim_ctx_new(d, 0, 3020);
 	}
 	if (d->primary == NULL) {
 		pthread_mutex_unlock(&sim_lock);
@@ -299,7 +304,7 @@ static CUresult primary_flags(CUdevice dev, unsigned int flags)
 	if (r == CUDA_SUCCESS) {
 		pthread_mutex_lock(&sim_lock);
 		if (d->primary == NULL) {
-			d->primary = new_ctx(d, flags, 3020);
+			d->primary = sim_ctx_new(d, flags, 3020);
 		}
 		if (d->primary != NULL) {
 			d->primary->primary = true;

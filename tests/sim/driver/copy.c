@@ -6,16 +6,17 @@
 #include <string.h>
 
 #include "internal.h"
+#include "space.h"
 
-/* Does [p, p+n) lie in one live block, or outside all arenas? */
-static bool range_ok(CUdeviceptr p, uint64_t n)
+/* Does [p, p+n) lie in one live block, in mapped memory, or in none of the driver's? */
+bool sim_range_ok(CUdeviceptr p, uint64_t n)
 {
 	struct sim_arena *a = sim_arena_of(p);
 	bool ok;
 	uint32_t i;
 
 	if (a == NULL) {
-		return p != 0 || n == 0;
+		return (p != 0 && sim_space_usable(p, n) != 0) || n == 0;
 	}
 	pthread_mutex_lock(&a->lock);
 	i = sim_arena_find(a, p);
@@ -26,7 +27,7 @@ static bool range_ok(CUdeviceptr p, uint64_t n)
 
 static CUresult copy_now(CUdeviceptr dst, CUdeviceptr src, size_t n)
 {
-	if (!range_ok(dst, n) || !range_ok(src, n)) {
+	if (!sim_range_ok(dst, n) || !sim_range_ok(src, n)) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	if (n > 0) {
@@ -62,9 +63,8 @@ static CUresult copy_async(CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream 
 		if (k == NULL) {
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		}
-		k->dptr = dst;
-		k->src = src;
-		k->size = n;
+		k->box = (struct sim_box){.dst = {.addr = dst}, .src = {.addr = src}, .w = n,
+					  .h = 1, .d = 1};
 		return CUDA_SUCCESS;
 	}
 	return r == CUDA_SUCCESS ? copy_now(dst, src, n) : r;
@@ -81,14 +81,19 @@ static void fill(void *p, const void *value, size_t width, size_t n)
 	}
 }
 
-static CUresult set_now(CUdeviceptr dst, size_t width, uint32_t value, size_t n)
+void sim_fill(CUdeviceptr dst, size_t width, uint32_t value, size_t n)
 {
-	if (n > UINT64_MAX / 4 || !range_ok(dst, n * width)) {
-		return CUDA_ERROR_INVALID_VALUE;
-	}
 	if (n > 0) {
 		fill((void *)(uintptr_t)dst, &value, width, n);
 	}
+}
+
+static CUresult set_now(CUdeviceptr dst, size_t width, uint32_t value, size_t n)
+{
+	if (n > UINT64_MAX / 4 || !sim_range_ok(dst, n * width)) {
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	sim_fill(dst, width, value, n);
 	return CUDA_SUCCESS;
 }
 
@@ -122,6 +127,7 @@ static CUresult set_async(CUdeviceptr dst, size_t width, uint32_t value, size_t 
 		k->value = value;
 		k->width = (uint32_t)width;
 		k->size = n;
+		k->box.h = 1;
 		return CUDA_SUCCESS;
 	}
 	return r == CUDA_SUCCESS ? set_now(dst, width, value, n) : r;
@@ -138,44 +144,16 @@ static CUresult set_2d(CUdeviceptr dst, size_t pitch, size_t width, uint32_t val
 	return r;
 }
 
-/* Rows between linear memories; array ends come with arrays. */
-static CUresult copy_2d(const CUDA_MEMCPY2D *c)
+/* Captured, it is one node per row. */
+static CUresult set_2d_async(CUdeviceptr dst, size_t pitch, size_t width, uint32_t value, size_t w,
+			     size_t h, CUstream hs, bool per_thread)
 {
-	CUdeviceptr d, s;
 	CUresult r = CUDA_SUCCESS;
-	bool from_host, to_host;
 
-	if (c == NULL) {
-		return CUDA_ERROR_INVALID_VALUE;
-	}
-	if (c->srcMemoryType == CU_MEMORYTYPE_ARRAY || c->dstMemoryType == CU_MEMORYTYPE_ARRAY) {
-		return CUDA_ERROR_NOT_SUPPORTED;
-	}
-	from_host = c->srcMemoryType == CU_MEMORYTYPE_HOST;
-	to_host = c->dstMemoryType == CU_MEMORYTYPE_HOST;
-	s = from_host ? (uintptr_t)c->srcHost : c->srcDevice;
-	s += c->srcY * c->srcPitch + c->srcXInBytes;
-	d = to_host ? (uintptr_t)c->dstHost : c->dstDevice;
-	d += c->dstY * c->dstPitch + c->dstXInBytes;
-	for (size_t y = 0; y < c->Height && r == CUDA_SUCCESS; y++) {
-		r = copy_now(d + y * c->dstPitch, s + y * c->srcPitch, c->WidthInBytes);
+	for (size_t y = 0; y < h && r == CUDA_SUCCESS; y++) {
+		r = set_async(dst + y * pitch, width, value, w, hs, per_thread);
 	}
 	return r;
-}
-
-static CUresult copy_2d_on(const CUDA_MEMCPY2D *c, CUstream hs, bool per_thread, bool async)
-{
-	struct sim_stream *s;
-	CUresult r = sim_stream_use(hs, per_thread, &s);
-
-	if (r == CUDA_SUCCESS && !async) {
-		r = sim_unsafe();
-	}
-	if (r == CUDA_SUCCESS && sim_capture_of(s, &r) != NULL) {
-		sim_capture_node(s, CU_GRAPH_NODE_TYPE_EMPTY);
-		return CUDA_SUCCESS;
-	}
-	return r == CUDA_SUCCESS ? copy_2d(c) : r;
 }
 
 #define P(p) ((CUdeviceptr)(uintptr_t)(p))
@@ -210,13 +188,6 @@ SIM_API_PTDS(cuMemcpyPeer,
 SIM_API_PTSZ(cuMemcpyPeerAsync,
 	     (CUdeviceptr dst, CUcontext dc, CUdeviceptr src, CUcontext sc, size_t n, CUstream s),
 	     (dst, dc, src, sc, n, s), (0), copy_async(dst, src, n, ST(s)))
-SIM_API_PTDS(cuMemcpy2D_v2, (const CUDA_MEMCPY2D *c), (c != NULL), (0),
-	     copy_2d_on(c, NULL, sim_pt, false))
-SIM_API_PTDS(cuMemcpy2DUnaligned_v2, (const CUDA_MEMCPY2D *c), (c != NULL), (0),
-	     copy_2d_on(c, NULL, sim_pt, false))
-SIM_API_PTSZ(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *c, CUstream s), (c != NULL, s), (0),
-	     copy_2d_on(c, ST(s), true))
-
 #define SET(bits, type)                                                                            \
 	SIM_API_PTDS(cuMemsetD##bits##_v2, (CUdeviceptr dst, type v, size_t n), (dst, v, n), (0),  \
 		     set(dst, bits / 8, v, n, sim_pt))                                             \
@@ -226,7 +197,14 @@ SIM_API_PTSZ(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *c, CUstream s), (c != NUL
 		set(dst, bits / 8, v, n, false))                                                   \
 	SIM_API_PTDS(cuMemsetD2D##bits##_v2,                                                       \
 		     (CUdeviceptr dst, size_t pitch, type v, size_t w, size_t h),                  \
-		     (dst, pitch, v, w, h), (0), set_2d(dst, pitch, bits / 8, v, w, h, sim_pt))
+		     (dst, pitch, v, w, h), (0), set_2d(dst, pitch, bits / 8, v, w, h, sim_pt))    \
+	SIM_API(cuMemsetD2D##bits,                                                                 \
+		(CUdeviceptr_v1 dst, unsigned int pitch, type v, unsigned int w, unsigned int h),  \
+		(dst, pitch, v, w, h), (0), set_2d(dst, pitch, bits / 8, v, w, h, false))          \
+	SIM_API_PTSZ(cuMemsetD2D##bits##Async,                                                     \
+		     (CUdeviceptr dst, size_t pitch, type v, size_t w, size_t h, CUstream s),      \
+		     (dst, pitch, v, w, h, s), (0),                                                \
+		     set_2d_async(dst, pitch, bits / 8, v, w, h, ST(s)))
 
 SET(8, unsigned char)
 SET(16, unsigned short)

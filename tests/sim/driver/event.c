@@ -23,7 +23,7 @@ static CUresult find(CUevent h, struct sim_event **ret)
 	return *ret != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-static CUresult create(CUevent *ret, unsigned int flags)
+CUresult sim_event_new(CUevent *ret, unsigned int flags)
 {
 	struct sim_ctx *c;
 	struct sim_event *e;
@@ -147,7 +147,7 @@ static CUresult elapsed(float *ms, CUevent h1, CUevent h2)
 	return CUDA_SUCCESS;
 }
 
-SIM_API(cuEventCreate, (CUevent *e, unsigned int flags), (flags), (*e), create(e, flags))
+SIM_API(cuEventCreate, (CUevent *e, unsigned int flags), (flags), (*e), sim_event_new(e, flags))
 SIM_API(cuEventDestroy, (CUevent e), (e), (0), destroy(e))
 SIM_API(cuEventDestroy_v2, (CUevent e), (e), (0), destroy(e))
 SIM_API_PTSZ(cuEventRecord, (CUevent e, CUstream s), (e, s), (0), record(e, ST(s)))

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs: nodes in the order of their making, which is an order that satisfies their dependencies.
- * A memory node's address is fixed when the node is made: its block is planned, in the arena but
- * charged nowhere, until a launch makes it live.
+ * Graphs: nodes in the order of their making, which is an order that satisfies their dependencies
+ * unless a program adds edges against it.
  */
-#include <string.h>
-
 #include "internal.h"
+#include "graph.h"
 
 struct sim_graph *sim_graph_new(void)
 {
@@ -32,160 +30,54 @@ struct sim_node *sim_node_new(struct sim_graph *g, CUgraphNodeType type)
 	return n;
 }
 
-CUresult sim_node_alloc(struct sim_node *n, struct sim_device *d, uint64_t size)
+/* False: a dependency is no node of the same graph, or there are too many. */
+bool sim_node_depends(struct sim_node *n, const CUgraphNode *deps, size_t count)
 {
-	struct sim_arena *a = &d->arena;
-	struct sim_block *b;
-	uint32_t i = 0;
-
-	if (sim_device_map(d)) {
-		pthread_mutex_lock(&a->lock);
-		i = sim_arena_take(a, size);
-		if (i != 0) {
-			b = &a->blocks[i];
-			b->state = SIM_PLANNED;
-			b->origin = SIM_GRAPHED;
-			b->kind = CUWEIR_SIM_DEVICE;
-			b->dev = (uint8_t)d->ordinal;
-			b->owner = n;
-			n->dptr = sim_block_addr(a, i);
-			n->arena = a;
-			n->size = size;
-		}
-		pthread_mutex_unlock(&a->lock);
+	if (count > 0 && (deps == NULL || n->n_deps + count > SIM_MAX_DEPS)) {
+		return false;
 	}
-	n->graph->has_memory = true;
-	return i != 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	for (size_t i = 0; i < count; i++) {
+		const struct sim_node *d = sim_obj_get(deps[i], SIM_NODE);
+
+		if (d == NULL || d->graph != n->graph || d == n) {
+			return false;
+		}
+		n->deps[n->n_deps++] = deps[i];
+	}
+	return true;
 }
 
-/* A launched graph's memory is freed: planned again, or gone where its graph is gone. The arena's
- * lock is held. */
-CUresult sim_graph_free_block(struct sim_arena *a, uint32_t i)
+void sim_node_unlink(struct sim_node *n)
 {
-	struct sim_block *b = &a->blocks[i];
-	struct sim_device *d = &sim_devices[b->dev];
+	struct sim_graph *g = n->graph;
 
-	if (b->state != SIM_LIVE) {
-		return CUDA_ERROR_INVALID_VALUE;
-	}
-	sim_uncharge(d, CUWEIR_SIM_DEVICE, b->size);
-	d->graph_used -= b->size;
-	if (b->owner != NULL) {
-		b->state = SIM_PLANNED;
+	if (n->next != NULL) {
+		n->next->prev = n->prev;
 	} else {
-		sim_arena_give(a, i);
+		g->last = n->prev;
 	}
-	return CUDA_SUCCESS;
-}
-
-/* Physical memory comes with the launch: what graphs have held before is used first. */
-static CUresult launch_alloc(struct sim_node *n, bool auto_free)
-{
-	struct sim_arena *a = n->arena;
-	CUresult r = CUDA_SUCCESS;
-	struct sim_device *d;
-	uint32_t i;
-
-	pthread_mutex_lock(&a->lock);
-	i = sim_arena_at(a, n->dptr);
-	d = &sim_devices[a->blocks[i].dev];
-	if (a->blocks[i].state == SIM_LIVE) {
-		r = auto_free ? sim_graph_free_block(a, i) : CUDA_ERROR_INVALID_VALUE;
+	if (n->prev != NULL) {
+		n->prev->next = n->next;
+	} else {
+		g->first = n->next;
 	}
-	if (r == CUDA_SUCCESS && d->graph_used + n->size > d->graph_reserved) {
-		uint64_t more = d->graph_used + n->size - d->graph_reserved;
+	g->n_nodes--;
+	for (struct sim_node *k = g->first; k != NULL; k = k->next) {
+		size_t kept = 0;
 
-		if (more > sim_device_free(d)) {
-			r = CUDA_ERROR_OUT_OF_MEMORY;
-		} else {
-			d->graph_reserved += more;
-			atomic_store(&d->used[CUWEIR_SIM_GRAPH], d->graph_reserved);
-		}
-	}
-	if (r == CUDA_SUCCESS) {
-		d->graph_used += n->size;
-		if (d->graph_used > d->graph_used_high) {
-			d->graph_used_high = d->graph_used;
-		}
-		if (d->graph_reserved > d->graph_reserved_high) {
-			d->graph_reserved_high = d->graph_reserved;
-		}
-		sim_block_live(a, i, n->size, d);
-	}
-	pthread_mutex_unlock(&a->lock);
-	return r;
-}
-
-static CUresult launch_free(struct sim_node *n)
-{
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
-	uint32_t i;
-
-	pthread_mutex_lock(&n->arena->lock);
-	i = sim_arena_at(n->arena, n->dptr);
-	if (i != 0) {
-		r = sim_graph_free_block(n->arena, i);
-	}
-	pthread_mutex_unlock(&n->arena->lock);
-	return r;
-}
-
-static CUresult launch_set(const struct sim_node *n)
-{
-	char *p = (char *)(uintptr_t)n->dptr;
-
-	for (uint64_t i = 0; i < n->size; i++) {
-		memcpy(p + i * n->width, &n->value, n->width);
-	}
-	return CUDA_SUCCESS;
-}
-
-static CUresult launch(struct sim_graph *g, bool auto_free)
-{
-	CUresult r = CUDA_SUCCESS;
-
-	for (struct sim_node *n = g->first; n != NULL && r == CUDA_SUCCESS; n = n->next) {
-		switch (n->type) {
-		case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-			r = launch_alloc(n, auto_free);
-			break;
-		case CU_GRAPH_NODE_TYPE_MEM_FREE:
-			r = launch_free(n);
-			break;
-		case CU_GRAPH_NODE_TYPE_MEMSET:
-			r = launch_set(n);
-			break;
-		case CU_GRAPH_NODE_TYPE_MEMCPY:
-			memmove((void *)(uintptr_t)n->dptr, (void *)(uintptr_t)n->src, n->size);
-			break;
-		case CU_GRAPH_NODE_TYPE_HOST:
-			n->fn(n->data);
-			break;
-		case CU_GRAPH_NODE_TYPE_GRAPH:
-			r = n->child != NULL ? launch(n->child, auto_free) : CUDA_SUCCESS;
-			break;
-		default:
-			break;
-		}
-	}
-	return r;
-}
-
-/* The node's block is given back, or left to the program where it is live. */
-static void drop_node(struct sim_node *n)
-{
-	uint32_t i;
-
-	if (n->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC && n->arena != NULL) {
-		pthread_mutex_lock(&n->arena->lock);
-		i = sim_arena_at(n->arena, n->dptr);
-		if (i != 0 && n->arena->blocks[i].owner == n) {
-			n->arena->blocks[i].owner = NULL;
-			if (n->arena->blocks[i].state == SIM_PLANNED) {
-				sim_arena_give(n->arena, i);
+		for (size_t i = 0; i < k->n_deps; i++) {
+			if (k->deps[i] != (CUgraphNode)n) {
+				k->deps[kept++] = k->deps[i];
 			}
 		}
-		pthread_mutex_unlock(&n->arena->lock);
+		k->n_deps = kept;
+	}
+}
+
+void sim_node_drop(struct sim_node *n)
+{
+	if (n->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC && n->arena != NULL) {
+		sim_node_forget(n);
 	}
 	if (n->child != NULL) {
 		sim_graph_drop(n->child);
@@ -205,9 +97,58 @@ void sim_graph_drop(struct sim_graph *g)
 		struct sim_node *n = g->first;
 
 		g->first = n->next;
-		drop_node(n);
+		sim_node_drop(n);
 	}
 	sim_obj_free(&g->obj);
+}
+
+static struct sim_node *clone_node(struct sim_graph *to, struct sim_node *n)
+{
+	struct sim_node *c = sim_node_new(to, n->type);
+
+	if (c == NULL) {
+		return NULL;
+	}
+	c->dptr = n->dptr;
+	c->size = n->size;
+	c->value = n->value;
+	c->width = n->width;
+	c->box = n->box;
+	c->fn = n->fn;
+	c->data = n->data;
+	c->original = n;
+	n->clone = c;
+	c->n_deps = n->n_deps;
+	for (size_t i = 0; i < n->n_deps; i++) {
+		const struct sim_node *d = (const struct sim_node *)n->deps[i];
+
+		c->deps[i] = (CUgraphNode)d->clone;
+	}
+	if (n->child != NULL) {
+		c->child = sim_graph_clone(n->child);
+		if (c->child == NULL) {
+			return NULL;
+		}
+		c->child->owner = c;
+	}
+	return c;
+}
+
+/* A copy with its child graphs, of a graph without memory nodes. sim_lock is held. */
+struct sim_graph *sim_graph_clone(const struct sim_graph *g)
+{
+	struct sim_graph *c = sim_graph_new();
+
+	for (struct sim_node *n = g->first; c != NULL && n != NULL; n = n->next) {
+		n->clone = NULL;
+	}
+	for (struct sim_node *n = g->first; c != NULL && n != NULL; n = n->next) {
+		if (clone_node(c, n) == NULL) {
+			sim_graph_drop(c);
+			return NULL;
+		}
+	}
+	return c;
 }
 
 static CUresult create(CUgraph *ret, unsigned int flags)
@@ -238,114 +179,64 @@ static CUresult destroy(CUgraph h)
 	return CUDA_SUCCESS;
 }
 
-static CUresult instantiate(CUgraphExec *ret, CUgraph h, unsigned long long flags)
+/* GPU?: the code for a graph with memory nodes (C-87). */
+static CUresult clone_graph(CUgraph *ret, CUgraph h)
 {
 	struct sim_graph *g = sim_obj_get(h, SIM_GRAPH);
-	struct sim_exec *e;
+	struct sim_graph *c;
 
-	if (ret == NULL || g == NULL || flags > 15) {
+	if (ret == NULL || g == NULL) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	if (g->has_memory && g->instances > 0) {
-		return CUDA_ERROR_NOT_SUPPORTED; /* GPU?: which code (C-87) */
+	if (g->has_memory) {
+		return CUDA_ERROR_NOT_SUPPORTED;
 	}
-	e = sim_obj_new(SIM_EXEC);
-	if (e == NULL) {
+	pthread_mutex_lock(&sim_lock);
+	c = sim_graph_clone(g);
+	pthread_mutex_unlock(&sim_lock);
+	if (c == NULL) {
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	pthread_mutex_lock(&sim_lock);
-	e->graph = g;
-	e->flags = flags;
-	g->instances++;
-	pthread_mutex_unlock(&sim_lock);
-	*ret = (CUgraphExec)e;
+	*ret = (CUgraph)c;
 	return CUDA_SUCCESS;
 }
 
-static CUresult exec_destroy(CUgraphExec h)
-{
-	struct sim_exec *e = sim_obj_get(h, SIM_EXEC);
-
-	if (e == NULL) {
-		return CUDA_ERROR_INVALID_VALUE;
-	}
-	pthread_mutex_lock(&sim_lock);
-	e->graph->instances--;
-	if (e->graph->destroyed && e->graph->instances == 0) {
-		sim_graph_drop(e->graph);
-	}
-	sim_obj_free(&e->obj);
-	pthread_mutex_unlock(&sim_lock);
-	return CUDA_SUCCESS;
-}
-
-static CUresult graph_launch(CUgraphExec h, CUstream hs, bool per_thread)
-{
-	struct sim_exec *e = sim_obj_get(h, SIM_EXEC);
-	struct sim_stream *s;
-	CUresult r = sim_stream_use(hs, per_thread, &s);
-
-	if (r == CUDA_SUCCESS && e == NULL) {
-		r = CUDA_ERROR_INVALID_VALUE;
-	}
-	if (r != CUDA_SUCCESS) {
-		return r;
-	}
-	if (sim_capture_of(s, &r) != NULL) {
-		sim_capture_node(s, CU_GRAPH_NODE_TYPE_GRAPH);
-		return CUDA_SUCCESS;
-	}
-	return r == CUDA_SUCCESS
-		       ? launch(e->graph,
-				(e->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0)
-		       : r;
-}
-
-static CUresult get_nodes(CUgraph h, CUgraphNode *nodes, size_t *n)
+static CUresult find_in_clone(CUgraphNode *ret, CUgraphNode original, CUgraph h)
 {
 	struct sim_graph *g = sim_obj_get(h, SIM_GRAPH);
-	size_t i = 0;
 
-	if (g == NULL || n == NULL) {
-		return CUDA_ERROR_INVALID_VALUE;
+	for (struct sim_node *n = g != NULL && ret != NULL ? g->first : NULL; n != NULL;
+	     n = n->next) {
+		if (n->original == (struct sim_node *)original) {
+			*ret = (CUgraphNode)n;
+			return CUDA_SUCCESS;
+		}
 	}
-	for (struct sim_node *k = g->first; nodes != NULL && k != NULL && i < *n; k = k->next) {
-		nodes[i++] = (CUgraphNode)k;
-	}
-	*n = nodes != NULL ? i : g->n_nodes;
-	return CUDA_SUCCESS;
+	return CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult node_type(CUgraphNode h, CUgraphNodeType *type)
+/* GPU?: the code where the graph has memory nodes: "will return an error". */
+static CUresult destroy_node(CUgraphNode h)
 {
 	struct sim_node *n = sim_obj_get(h, SIM_NODE);
 
-	if (n == NULL || type == NULL) {
+	if (n == NULL) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	*type = n->type;
+	if (n->graph->has_memory) {
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	pthread_mutex_lock(&sim_lock);
+	sim_node_unlink(n);
+	sim_node_drop(n);
+	pthread_mutex_unlock(&sim_lock);
 	return CUDA_SUCCESS;
 }
 
 SIM_API(cuGraphCreate, (CUgraph *graph, unsigned int flags), (flags), (*graph),
 	create(graph, flags))
 SIM_API(cuGraphDestroy, (CUgraph graph), (graph), (0), destroy(graph))
-SIM_API(cuGraphInstantiate,
-	(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size),
-	(graph, node != NULL, log != NULL, size), (*exec), instantiate(exec, graph, 0))
-SIM_API(cuGraphInstantiate_v2,
-	(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size),
-	(graph, node != NULL, log != NULL, size), (*exec), instantiate(exec, graph, 0))
-SIM_API(cuGraphInstantiateWithFlags,
-	(CUgraphExec *exec, CUgraph graph, unsigned long long flags), (graph, flags), (*exec),
-	instantiate(exec, graph, flags))
-SIM_API_PTSZ(cuGraphInstantiateWithParams,
-	     (CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params),
-	     (graph), (*exec), instantiate(exec, graph, params->flags))
-SIM_API(cuGraphExecDestroy, (CUgraphExec exec), (exec), (0), exec_destroy(exec))
-SIM_API_PTSZ(cuGraphLaunch, (CUgraphExec exec, CUstream s), (exec, s), (0),
-	     graph_launch(exec, ST(s)))
-SIM_API(cuGraphGetNodes, (CUgraph graph, CUgraphNode *nodes, size_t *n), (graph), (*n),
-	get_nodes(graph, nodes, n))
-SIM_API(cuGraphNodeGetType, (CUgraphNode node, CUgraphNodeType *type), (node), (*type),
-	node_type(node, type))
+SIM_API(cuGraphClone, (CUgraph *ret, CUgraph graph), (graph), (*ret), clone_graph(ret, graph))
+SIM_API(cuGraphNodeFindInClone, (CUgraphNode *ret, CUgraphNode node, CUgraph graph), (node, graph),
+	(*ret), find_in_clone(ret, node, graph))
+SIM_API(cuGraphDestroyNode, (CUgraphNode node), (node), (0), destroy_node(node))

@@ -8,7 +8,7 @@ struct registered {
 	uintptr_t addr;
 	size_t size;
 	unsigned int flags;
-	struct sim_device *dev;
+	struct sim_ctx *ctx;
 };
 
 static struct registered table[MAX_REGISTERED];
@@ -107,7 +107,7 @@ static CUresult host_register(void *p, size_t size, unsigned int flags)
 	} else if (n_registered == MAX_REGISTERED) {
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	} else {
-		table[n_registered++] = (struct registered){(uintptr_t)p, size, flags, c->dev};
+		table[n_registered++] = (struct registered){(uintptr_t)p, size, flags, c};
 		sim_charge(c->dev, CUWEIR_SIM_REGISTERED, size);
 	}
 	pthread_mutex_unlock(&lock);
@@ -131,11 +131,24 @@ static CUresult host_unregister(void *p)
 	if (t == NULL || t->addr != (uintptr_t)p) {
 		r = CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 	} else {
-		sim_uncharge(t->dev, CUWEIR_SIM_REGISTERED, t->size);
+		sim_uncharge(t->ctx->dev, CUWEIR_SIM_REGISTERED, t->size);
 		*t = table[--n_registered];
 	}
 	pthread_mutex_unlock(&lock);
 	return r;
+}
+
+/* A registration goes with its context, whose object stays. */
+void sim_host_wipe(struct sim_ctx *c)
+{
+	pthread_mutex_lock(&lock);
+	for (size_t i = n_registered; i-- > 0;) {
+		if (table[i].ctx == c) {
+			sim_uncharge(c->dev, CUWEIR_SIM_REGISTERED, table[i].size);
+			table[i] = table[--n_registered];
+		}
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 /* Flags of the pinned block around an address, or of the registration; false for neither. */

@@ -40,7 +40,12 @@ enum sim_type {
 	SIM_EXTERNAL,
 	SIM_GREEN,
 	SIM_CHILD,
-	SIM_MODULE
+	SIM_MODULE,
+	SIM_MEMORY,
+	SIM_FUNCTION,
+	SIM_LIBRARY,
+	SIM_RESOURCE,
+	SIM_DESCRIPTOR
 };
 
 /* The head of every handle's object. A freed object keeps its page, so a stale handle is read
@@ -54,7 +59,8 @@ struct sim_obj {
 
 enum sim_state { SIM_FREE, SIM_LIVE, SIM_CACHED, SIM_PLANNED };
 
-enum sim_origin { SIM_LINEAR, SIM_PITCHED, SIM_MANAGED, SIM_PINNED, SIM_ASYNC, SIM_GRAPHED };
+enum sim_origin { SIM_LINEAR, SIM_PITCHED, SIM_MANAGED, SIM_PINNED, SIM_ASYNC, SIM_GRAPHED,
+		  SIM_ARRAYED };
 
 /* One piece of an arena. prev and next are its neighbours by address; link_* the list it is in:
  * a free list, its context's list, or its pool's bin. */
@@ -124,6 +130,8 @@ struct sim_ctx {
 	size_t limit[CU_LIMIT_MAX];
 	CUfunc_cache cache;
 	CUsharedconfig shared;
+	_Atomic uint32_t peers; /* devices whose memory it may use, a bit each */
+	bool green;
 };
 
 struct sim_stream {
@@ -178,11 +186,22 @@ struct sim_pool {
 	CUmemAllocationHandleType handle_types;
 	uint8_t kind;
 	bool is_default, destroyed, imported;
+	uint64_t remote; /* imported: the exporter's id */
 	uint64_t max_size, threshold;
 	uint64_t used, used_high, reserved, reserved_high, live;
 	int reuse[3];
 	uint32_t peers; /* devices with read-write access, a bit each */
 	uint32_t bin[SIM_BINS];
+};
+
+/* A copy of d slices of h rows of w bytes. */
+struct sim_box_side {
+	uint64_t addr, pitch, slice;
+};
+
+struct sim_box {
+	struct sim_box_side dst, src;
+	uint64_t w, h, d;
 };
 
 struct sim_node {
@@ -195,7 +214,9 @@ struct sim_node {
 	CUdeviceptr src;
 	uint64_t size;
 	uint32_t value, width;
+	struct sim_box box;
 	struct sim_graph *child;
+	struct sim_node *original, *clone;
 	CUhostFn fn;
 	void *data;
 	size_t n_deps;
@@ -215,6 +236,7 @@ struct sim_exec {
 	struct sim_obj obj;
 	struct sim_graph *graph;
 	unsigned long long flags;
+	bool copy; /* the graph is the executable's own */
 };
 
 struct sim_thread {
@@ -273,12 +295,15 @@ struct sim_thread *sim_thread_self(void);
 CUresult sim_ctx_current(struct sim_ctx **ret);
 CUresult sim_ctx_arg(CUcontext handle, struct sim_ctx **ret);
 void sim_ctx_wipe(struct sim_ctx *c);
+struct sim_ctx *sim_ctx_new(struct sim_device *d, unsigned int flags, unsigned int version);
 
 /* stream.c */
 CUresult sim_stream_get(CUstream h, bool per_thread, struct sim_stream **ret);
+CUresult sim_stream_new(struct sim_ctx *c, CUstream *ret, unsigned int flags, int priority);
 CUresult sim_stream_use(CUstream h, bool per_thread, struct sim_stream **ret);
 void sim_stream_gone(struct sim_stream *s);
 void sim_event_gone(struct sim_event *e);
+CUresult sim_event_new(CUevent *ret, unsigned int flags);
 void sim_synced(void);
 
 /* capture.c */
@@ -311,6 +336,19 @@ void sim_graph_drop(struct sim_graph *g);
 struct sim_node *sim_node_new(struct sim_graph *g, CUgraphNodeType type);
 CUresult sim_node_alloc(struct sim_node *n, struct sim_device *d, uint64_t size);
 CUresult sim_graph_free_block(struct sim_arena *a, uint32_t i);
+
+/* host.c */
+void sim_host_wipe(struct sim_ctx *c);
+
+/* array.c */
+void sim_arrays_wipe(struct sim_ctx *c);
+
+/* copy.c */
+bool sim_range_ok(CUdeviceptr p, uint64_t n);
+void sim_fill(CUdeviceptr dst, size_t width, uint32_t value, size_t n);
+
+/* box.c */
+CUresult sim_box_now(const struct sim_box *b);
 
 /* memory.c */
 CUresult sim_free_block(CUdeviceptr p, bool async, struct sim_stream *s);

@@ -5,6 +5,7 @@
  * A device's capacity is charged with the requested bytes exactly; only address space is rounded.
  */
 #include "internal.h"
+#include "space.h"
 
 /* The caller holds the arena's lock. The block counts from now, in its kind. */
 void sim_block_live(struct sim_arena *a, uint32_t i, uint64_t size, struct sim_device *d)
@@ -171,7 +172,7 @@ CUresult sim_free_block(CUdeviceptr p, bool async, struct sim_stream *s)
 	uint32_t i;
 
 	if (a == NULL) {
-		return CUDA_ERROR_INVALID_VALUE;
+		return sim_import_free(p);
 	}
 	(void)async;
 	pthread_mutex_lock(&a->lock);

@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 
 #include "internal.h"
+#include "array.h"
+#include "space.h"
 
 #define SLOT 512U
 #define SLOTS (1U << 21)
@@ -24,6 +26,8 @@ _Static_assert(sizeof(struct sim_pool) <= SLOT, "slot");
 _Static_assert(sizeof(struct sim_node) <= SLOT, "slot");
 _Static_assert(sizeof(struct sim_ctx) <= SLOT, "slot");
 _Static_assert(sizeof(struct sim_event) <= SLOT, "slot");
+_Static_assert(sizeof(struct sim_array) <= SLOT, "slot");
+_Static_assert(sizeof(struct sim_memory) <= SLOT, "slot");
 
 static struct sim_obj *take_slot(void)
 {

@@ -1,11 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the driver says of an address. */
 #include "internal.h"
+#include "space.h"
 
 struct found {
 	CUdeviceptr base;
 	struct sim_block block;
 };
+
+/* Memory outside the arenas, told as a block. Virtual memory has no context, like a pool's. */
+static bool look_mapped(CUdeviceptr p, struct found *ret)
+{
+	struct sim_space s;
+
+	if (!sim_space_copy(p, &s)) {
+		return false;
+	}
+	ret->base = s.addr;
+	ret->block = (struct sim_block){
+		.size = s.size,
+		.owner = s.type == SIM_SPACE_IPC ? s.owner : NULL,
+		.id = s.id,
+		.origin = s.type == SIM_SPACE_IPC ? SIM_PITCHED : SIM_GRAPHED,
+		.kind = s.host ? CUWEIR_SIM_HOST : CUWEIR_SIM_IMPORTED,
+		.dev = (uint8_t)s.dev,
+		.state = SIM_LIVE,
+	};
+	return true;
+}
 
 static bool look(CUdeviceptr p, struct found *ret)
 {
@@ -13,11 +35,11 @@ static bool look(CUdeviceptr p, struct found *ret)
 	uint32_t i = 0;
 
 	if (a == NULL) {
-		return false;
+		return look_mapped(p, ret);
 	}
 	pthread_mutex_lock(&a->lock);
 	i = sim_arena_find(a, p);
-	if (i != 0 && a->blocks[i].state == SIM_LIVE) {
+	if (i != 0 && a->blocks[i].state == SIM_LIVE && a->blocks[i].origin != SIM_ARRAYED) {
 		ret->base = sim_block_addr(a, i);
 		ret->block = a->blocks[i];
 	} else {

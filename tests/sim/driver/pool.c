@@ -254,6 +254,7 @@ CUresult sim_pool_destroy(struct sim_pool *p)
 	}
 	pthread_mutex_lock(&sim_lock);
 	atomic_compare_exchange_strong(&p->dev->pool, &self, NULL);
+	sim_pool_forget(p);
 	if (p->next != NULL) {
 		p->next->prev = p->prev;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stream-ordered allocator's functions: what they refuse, and which pool they mean. */
 #include "internal.h"
+#include "graph.h"
 #include "pool.h"
 
 static struct sim_pool *current(struct sim_device *d)
@@ -63,18 +64,11 @@ static CUresult alloc(CUdeviceptr *dptr, size_t size, CUmemoryPool h, bool from_
 /* A captured free takes memory that the same capture, or another graph, allocates (C-81). */
 static CUresult capture_free(CUdeviceptr p, struct sim_stream *s)
 {
-	struct sim_arena *a = sim_arena_of(p);
+	const struct sim_capture *c = atomic_load(&s->capture);
+	struct sim_arena *a;
 	struct sim_node *n;
-	bool ok = false;
-	uint32_t i;
 
-	if (a != NULL) {
-		pthread_mutex_lock(&a->lock);
-		i = sim_arena_at(a, p);
-		ok = i != 0 && a->blocks[i].origin == SIM_GRAPHED;
-		pthread_mutex_unlock(&a->lock);
-	}
-	if (!ok) {
+	if (!sim_graph_is_block(p, &a) || (c != NULL && sim_graph_frees(c->graph, p))) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	n = sim_capture_node(s, CU_GRAPH_NODE_TYPE_MEM_FREE);
@@ -83,6 +77,7 @@ static CUresult capture_free(CUdeviceptr p, struct sim_stream *s)
 	}
 	n->arena = a;
 	n->dptr = p;
+	n->graph->has_memory = true;
 	return CUDA_SUCCESS;
 }
 
@@ -268,7 +263,7 @@ static CUresult get_access(CUmemAccess_flags *flags, CUmemoryPool h, CUmemLocati
 	return CUDA_SUCCESS;
 }
 
-static CUresult device_pool(CUmemoryPool *ret, CUdevice dev, bool dflt)
+CUresult sim_pool_of_device(CUmemoryPool *ret, CUdevice dev, bool dflt)
 {
 	struct sim_device *d;
 	struct sim_pool *p;
@@ -287,7 +282,7 @@ static CUresult device_pool(CUmemoryPool *ret, CUdevice dev, bool dflt)
 	return r;
 }
 
-static CUresult set_device_pool(CUdevice dev, CUmemoryPool h)
+CUresult sim_pool_set_device(CUdevice dev, CUmemoryPool h)
 {
 	struct sim_device *d;
 	struct sim_pool *p;
@@ -297,23 +292,13 @@ static CUresult set_device_pool(CUdevice dev, CUmemoryPool h)
 		r = find(h, &p);
 	}
 	/* "The memory pool must be local to the specified device." */
-	if (r == CUDA_SUCCESS && (p->dev != d || p->arena != &d->arena)) {
+	if (r == CUDA_SUCCESS && (p->dev != d || p->arena != &d->arena || p->imported)) {
 		r = CUDA_ERROR_INVALID_VALUE;
 	}
 	if (r == CUDA_SUCCESS) {
 		atomic_store_explicit(&d->pool, p, memory_order_release);
 	}
 	return r;
-}
-
-static CUresult location_pool(CUmemoryPool *ret, const CUmemLocation *location, bool dflt)
-{
-	if (ret == NULL || location == NULL) {
-		return CUDA_ERROR_INVALID_VALUE;
-	}
-	return location->type == CU_MEM_LOCATION_TYPE_DEVICE
-		       ? device_pool(ret, location->id, dflt)
-		       : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 SIM_ALLOC_PTSZ(cuMemAllocAsync, dptr, (CUdeviceptr *dptr, size_t size, CUstream s), (size, s),
@@ -337,13 +322,8 @@ SIM_API(cuMemPoolGetAccess,
 	(CUmemAccess_flags *flags, CUmemoryPool pool, CUmemLocation *location), (pool), (*flags),
 	get_access(flags, pool, location))
 SIM_API(cuDeviceGetDefaultMemPool, (CUmemoryPool *pool, CUdevice dev), (dev), (*pool),
-	device_pool(pool, dev, true))
+	sim_pool_of_device(pool, dev, true))
 SIM_API(cuDeviceGetMemPool, (CUmemoryPool *pool, CUdevice dev), (dev), (*pool),
-	device_pool(pool, dev, false))
+	sim_pool_of_device(pool, dev, false))
 SIM_API(cuDeviceSetMemPool, (CUdevice dev, CUmemoryPool pool), (dev, pool), (0),
-	set_device_pool(dev, pool))
-SIM_API(cuMemGetDefaultMemPool,
-	(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type), (type), (*pool),
-	location_pool(pool, location, true))
-SIM_API(cuMemGetMemPool, (CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type),
-	(type), (*pool), location_pool(pool, location, false))
+	sim_pool_set_device(dev, pool))

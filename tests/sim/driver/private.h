@@ -10,4 +10,5 @@ CUresult sim_rules_ask(enum sim_fn fn);
 void sim_trace_open(const char *pattern);
 void sim_devices_setup(void);
 bool sim_settings_is_inited(void);
+bool sim_settings_is_forked(void);
 #endif

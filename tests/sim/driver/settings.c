@@ -6,6 +6,7 @@
 
 #include "internal.h"
 #include "private.h"
+#include "size.h"
 
 struct sim_settings sim_set = {.trace_fd = -1};
 _Atomic bool sim_slow = true;
@@ -14,35 +15,7 @@ _Atomic bool sim_traced;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic bool inited;
 static bool watched; /* rules, latency or strict capture: never the short way */
-
-static uint64_t parse_size(const char *s)
-{
-	char *end = NULL;
-	unsigned long long n = strtoull(s, &end, 0);
-	int shift = 0;
-
-	switch (end != NULL ? *end : '\0') {
-	case 'k':
-	case 'K':
-		shift = 10;
-		break;
-	case 'm':
-	case 'M':
-		shift = 20;
-		break;
-	case 'g':
-	case 'G':
-		shift = 30;
-		break;
-	case 't':
-	case 'T':
-		shift = 40;
-		break;
-	default:
-		break;
-	}
-	return n << shift;
-}
+static bool forked;  /* a child of a process that had called cuInit: CUDA is not to be had */
 
 static bool flag(const char *name)
 {
@@ -51,11 +24,20 @@ static bool flag(const char *name)
 	return s != NULL && s[0] != '\0' && strcmp(s, "0") != 0;
 }
 
+/* Locks may have been another thread's: nothing but this is looked at in a child. */
+static void after_fork_child(void)
+{
+	forked = forked || atomic_load(&inited);
+	atomic_store(&inited, false);
+	atomic_store(&sim_slow, true);
+}
+
 static void read_settings(void)
 {
 	const char *s = getenv("CUWEIR_SIM_CAPACITY");
 
-	sim_set.capacity = s != NULL && *s != '\0' ? parse_size(s) : 24ULL << 30;
+	pthread_atfork(NULL, NULL, after_fork_child);
+	sim_set.capacity = s != NULL && *s != '\0' ? sim_parse_size(s) : SIM_DEFAULT_CAPACITY;
 	s = getenv("CUWEIR_SIM_DEVICES");
 	sim_set.devices = s != NULL && *s != '\0' ? atoi(s) : 1;
 	if (sim_set.devices > SIM_MAX_DEVICES) {
@@ -85,6 +67,11 @@ void sim_settings_inited(void)
 {
 	atomic_store(&inited, true);
 	atomic_store_explicit(&sim_slow, watched, memory_order_release);
+}
+
+bool sim_settings_is_forked(void)
+{
+	return forked;
 }
 
 bool sim_settings_is_inited(void)

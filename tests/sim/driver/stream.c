@@ -126,15 +126,10 @@ void sim_synced(void)
 	sim_pool_sync();
 }
 
-static CUresult create(CUstream *ret, unsigned int flags, int priority)
+CUresult sim_stream_new(struct sim_ctx *c, CUstream *ret, unsigned int flags, int priority)
 {
-	struct sim_ctx *c;
 	struct sim_stream *s;
-	CUresult r = sim_ctx_current(&c);
 
-	if (r != CUDA_SUCCESS) {
-		return r;
-	}
 	if (ret == NULL || flags > CU_STREAM_NON_BLOCKING) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
@@ -146,6 +141,14 @@ static CUresult create(CUstream *ret, unsigned int flags, int priority)
 	}
 	*ret = (CUstream)s;
 	return CUDA_SUCCESS;
+}
+
+static CUresult create(CUstream *ret, unsigned int flags, int priority)
+{
+	struct sim_ctx *c;
+	CUresult r = sim_ctx_current(&c);
+
+	return r == CUDA_SUCCESS ? sim_stream_new(c, ret, flags, priority) : r;
 }
 
 static CUresult destroy(CUstream h)

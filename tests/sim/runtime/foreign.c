@@ -82,7 +82,7 @@ cudaError_t rt_find_driver(struct rt_driver *d)
 	*(void **)&d->lookup = p;
 #define TAKE(field, name, version, flags)                                                         \
 	p = entry(name, version, flags);                                                          \
-	if (p == NULL) {                                                                           \
+	if (p == NULL && (version) <= RT_LEAST_DRIVER) {                                           \
 		return cudaErrorSymbolNotFound;                                                    \
 	}                                                                                          \
 	*(void **)&d->field = p;

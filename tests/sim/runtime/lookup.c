@@ -42,7 +42,8 @@ cudaError_t rt_find_driver(struct rt_driver *d)
 	d->lookup = second;
 /* Names are pasted and quoted at once: cuda.h would turn a base name passed on into a symbol. */
 #define ASK(field, name, version, flags)                                                           \
-	if (ask(second, name, &d->field, version, flags) != cudaSuccess) {                         \
+	if (ask(second, name, &d->field, version, flags) != cudaSuccess &&                         \
+	    (version) <= RT_LEAST_DRIVER) {                                                        \
 		return cudaErrorSymbolNotFound;                                                    \
 	}
 #define DRV(base, version) ASK(f_##base, #base, version, 0)

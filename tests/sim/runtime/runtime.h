@@ -35,6 +35,10 @@ struct rt_driver {
 
 extern struct rt_driver rt_drv;
 
+/* A driver older than a function leaves NULL; only what is newer than this runtime's least driver
+ * may be missing, and is checked before its use. */
+#define RT_LEAST_DRIVER 12030
+
 /* Where the driver's functions come from: lookup.c or foreign.c. An error leaves nothing behind. */
 cudaError_t rt_find_driver(struct rt_driver *ret);
 
@@ -43,6 +47,7 @@ cudaError_t rt_bind(void); /* and this thread has a context */
 cudaError_t rt_done(CUresult r); /* the result, kept as the last error if it is one */
 cudaError_t rt_error(cudaError_t e);
 int rt_device(void);
+cudaError_t rt_primary(int dev, CUcontext *ret); /* of another device, for peers */
 
 #define RT_EXPORT __attribute__((visibility("default")))
 

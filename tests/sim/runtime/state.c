@@ -66,6 +66,14 @@ static cudaError_t retain(int dev, CUcontext *ret)
 	return (cudaError_t)r;
 }
 
+cudaError_t rt_primary(int dev, CUcontext *ret)
+{
+	CUdevice found;
+	CUresult r = rt_drv.f_cuDeviceGet(&found, dev);
+
+	return r == CUDA_SUCCESS ? retain(dev, ret) : (cudaError_t)r;
+}
+
 /* The device whose primary context this is, and has been reset; else -1. */
 static int reset_device(CUcontext c)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams, events, capture, graphs. */
+/* Streams, events, capture. */
 #include "runtime.h"
 
 RT_API(cudaDeviceSynchronize, (void), rt_drv.f_cuCtxSynchronize())
@@ -43,15 +43,3 @@ RT_API_PTSZ(cudaStreamGetCaptureInfo,
 				       deps, (const CUgraphEdgeData **)(uintptr_t)edges, n))
 RT_API(cudaThreadExchangeStreamCaptureMode, (enum cudaStreamCaptureMode * mode),
        rt_drv.f_cuThreadExchangeStreamCaptureMode((CUstreamCaptureMode *)mode))
-RT_API(cudaGraphCreate, (cudaGraph_t *graph, unsigned int flags),
-       rt_drv.f_cuGraphCreate(graph, flags))
-RT_API(cudaGraphDestroy, (cudaGraph_t graph), rt_drv.f_cuGraphDestroy(graph))
-RT_API(cudaGraphInstantiate, (cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags),
-       rt_drv.f_cuGraphInstantiateWithFlags(exec, graph, flags))
-RT_API(cudaGraphInstantiateWithFlags,
-       (cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags),
-       rt_drv.f_cuGraphInstantiateWithFlags(exec, graph, flags))
-RT_API_PTSZ(cudaGraphLaunch, (cudaGraphExec_t exec, cudaStream_t s), PT(cuGraphLaunch)(exec, s))
-RT_API(cudaGraphExecDestroy, (cudaGraphExec_t exec), rt_drv.f_cuGraphExecDestroy(exec))
-RT_API(cudaGraphGetNodes, (cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *n),
-       rt_drv.f_cuGraphGetNodes(graph, nodes, n))

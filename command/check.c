@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuweir check: a shim that is missing is silent, so this is not. */
+#include "command.h"
+
+#include <dlfcn.h>
+#include <gnu/libc-version.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool all_well = true;
+
+static void report(bool good, const char *what, const char *value)
+{
+	all_well &= good;
+	printf("%-4s %-12s %s\n", good ? "ok" : "NOT", what, value);
+}
+
+/* Whether the shim is really mapped into a child that is started with it. */
+static bool is_loaded(const char *shim)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		setenv("LD_PRELOAD", shim, 1);
+		execl("/bin/sh", "sh", "-c", "grep -q libcuweir /proc/$$/maps", (char *)NULL);
+		_exit(127);
+	}
+	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+	       WEXITSTATUS(status) == 0;
+}
+
+static void check_installation(const struct places *places)
+{
+	void *driver;
+
+	report(places->shim[0] != '\0', "shim", places->shim[0] != '\0' ? places->shim
+								       : "libcuweir.so not found");
+	if (places->shim[0] != '\0') {
+		report(is_loaded(places->shim), "preload", "into a child of this command");
+	}
+	report(places->policies[0] != '\0', "policies",
+	       places->policies[0] != '\0' ? places->policies : "no directory of policies");
+	printf("%-4s %-12s %s\n", "", "simulation",
+	       places->simulation[0] != '\0' ? places->simulation : "not installed");
+	printf("%-4s %-12s %s\n", "", "glibc", gnu_get_libc_version());
+	driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+	printf("%-4s %-12s %s\n", "", "driver",
+	       driver != NULL ? "libcuda.so.1 is there" : "no libcuda.so.1 on the loader's path");
+}
+
+static void check_file(const char *path)
+{
+	struct inspection found;
+
+	inspect(path, &found);
+	report(found.readable, "program", path);
+	if (found.script) {
+		printf("%-4s %-12s %s\n", "", "script", found.interpreter);
+		return;
+	}
+	report(found.elf, "format", found.elf ? "ELF" : "neither ELF nor a script");
+	if (!found.elf) {
+		return;
+	}
+	report(found.same_class, "machine", found.same_class ? "this one" : "another one");
+	report(found.dynamic, "linkage",
+	       found.dynamic ? "dynamic: can be preloaded" : "static: nothing can be preloaded");
+	report(!found.privileged, "privileges",
+	       found.privileged ? "setuid, setgid or capabilities: the loader ignores LD_PRELOAD"
+				: "none");
+	switch (found.cudart) {
+	case CUDART_SHARED:
+		printf("%-4s %-12s %s (heard at the runtime and the driver door)\n", "ok", "cudart",
+		       found.cudart_name);
+		break;
+	case CUDART_STATIC:
+		printf("%-4s %-12s static (heard at the driver door)\n", "ok", "cudart");
+		break;
+	case CUDART_NONE:
+		printf("%-4s %-12s %s\n", found.links_driver || found.opens_driver ? "ok" : "",
+		       "cuda",
+		       found.links_driver  ? "linked to libcuda.so.1"
+		       : found.opens_driver ? "opens libcuda.so.1 by itself"
+					    : "none in the program itself; libraries that it loads "
+					      "are heard when they come");
+		break;
+	}
+	if (found.deepbind) {
+		printf("%-4s %-12s uses dlmopen: what it opens so is not heard\n", "", "note");
+	}
+}
+
+int command_check(int argc, char **argv)
+{
+	struct places places;
+	char path[PATH_SIZE];
+	int first = argc > 1 && strcmp(argv[1], "--") == 0 ? 2 : 1;
+
+	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+		puts("usage: cuweir check [PROGRAM]\n\n"
+		     "Says what is installed, and whether and how a program will be seen.\n"
+		     "Exit status: 0 when all is well, 1 when something is not, 127 when there is\n"
+		     "no such program.");
+		return 0;
+	}
+	find_places(&places);
+	check_installation(&places);
+	if (first < argc) {
+		if (!find_program(argv[first], path)) {
+			complain("%s: there is no such program", argv[first]);
+			return STATUS_NOT_FOUND;
+		}
+		check_file(path);
+	}
+	return all_well ? 0 : 1;
+}

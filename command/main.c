@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "command.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef CUWEIR_VERSION
+#define CUWEIR_VERSION "unknown"
+#endif
+
+void complain(const char *format, ...)
+{
+	va_list arguments;
+
+	fputs("cuweir: ", stderr);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fputc('\n', stderr);
+}
+
+void refuse(const char *format, ...)
+{
+	va_list arguments;
+
+	fputs("cuweir: ", stderr);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fputc('\n', stderr);
+	exit(STATUS_BAD_SETTING);
+}
+
+static const char help[] =
+	"usage: cuweir run [options] [--] PROGRAM [ARGUMENTS]\n"
+	"       cuweir check [PROGRAM]\n"
+	"       cuweir policies [NAME]\n"
+	"       cuweir --version | --help\n"
+	"\n"
+	"Watches, governs and explains the GPU memory of a CUDA program that is not changed.\n"
+	"\n"
+	"  run       runs a program under policies            cuweir run --help\n"
+	"  check     what is installed, and whether a program will be seen\n"
+	"  policies  what policies there are, and their arguments\n"
+	"\n"
+	"A program that runs out of memory:   cuweir run --report -- python train.py\n"
+	"The same within 8 GiB:               cuweir run --limit 8GiB -- python train.py\n"
+	"Without a GPU:                       cuweir run --sim 24GiB --debug -- ./program\n";
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		int (*run)(int argc, char **argv);
+	} commands[] = {
+		{ "run", command_run },
+		{ "check", command_check },
+		{ "policies", command_policies },
+	};
+
+	if (argc < 2) {
+		fputs(help, stderr);
+		return STATUS_BAD_SETTING;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+	    strcmp(argv[1], "help") == 0) {
+		fputs(help, stdout);
+		return 0;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		puts("cuweir " CUWEIR_VERSION);
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(argv[1], commands[i].name) == 0) {
+			return commands[i].run(argc - 1, argv + 1);
+		}
+	}
+	refuse("\"%s\" is not a command; want run, check or policies (cuweir --help)", argv[1]);
+}

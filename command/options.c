@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "options.h"
+
+#include <ctype.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct option long_options[] = {
+#define OPTION(name, letter, argument, variable, text) { name, argument, NULL, letter },
+#include "options.def"
+#undef OPTION
+	{ NULL, 0, NULL, 0 },
+};
+
+static const char short_options[] = "+p:l:do:r::s:vqh";
+
+bool is_size(const char *text, bool percent_allowed)
+{
+	const char *at = text;
+
+	while (isdigit((unsigned char)*at)) {
+		at++;
+	}
+	if (at == text) {
+		return false;
+	}
+	if (*at == '%') {
+		return percent_allowed && at[1] == '\0' && strtoul(text, NULL, 10) <= 100;
+	}
+	if (*at != '\0' && strchr("KMGTkmgt", *at) != NULL) {
+		at++;
+		at += *at == 'i';
+	}
+	at += *at == 'B' || *at == 'b';
+	return *at == '\0';
+}
+
+/* [DEVICE=]SIZE, several joined by commas. */
+static bool is_limit(const char *text)
+{
+	char copy[256];
+	char *rest = NULL;
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	for (char *part = strtok_r(copy, ",", &rest); part != NULL;
+	     part = strtok_r(NULL, ",", &rest)) {
+		char *equal_sign = strchr(part, '=');
+		char *digits = strncmp(part, "gpu", 3) == 0 ? part + 3 : part;
+
+		if (equal_sign != NULL &&
+		    (equal_sign == digits ||
+		     strspn(digits, "0123456789") != (size_t)(equal_sign - digits))) {
+			return false;
+		}
+		if (!is_size(equal_sign != NULL ? equal_sign + 1 : part, true)) {
+			return false;
+		}
+	}
+	return *text != '\0';
+}
+
+static bool is_sim(const char *text)
+{
+	char size[64];
+	size_t length = strcspn(text, ":");
+	const char *devices = text[length] == ':' ? text + length + 1 : "1";
+
+	snprintf(size, sizeof(size), "%.*s", (int)length, text);
+	return is_size(size, false) && *devices != '\0' &&
+	       strspn(devices, "0123456789") == strlen(devices) && atoi(devices) > 0 &&
+	       atoi(devices) <= 64;
+}
+
+static void add_policy(struct options *options, const char *element)
+{
+	size_t length = strlen(options->chain);
+
+	if (length + strlen(element) + 2 > sizeof(options->chain)) {
+		refuse("--policy: the chain is too long");
+	}
+	snprintf(options->chain + length, sizeof(options->chain) - length, "%s%s",
+		 length > 0 ? ";" : "", element);
+}
+
+static int number(const char *name, const char *text, int least, int most)
+{
+	char *end;
+	long value = strtol(text, &end, 10);
+
+	if (*text == '\0' || *end != '\0' || value < least || value > most) {
+		refuse("--%s %s: want a number from %d to %d", name, text, least, most);
+	}
+	return (int)value;
+}
+
+static void read_long(struct options *options, const char *name)
+{
+	if (strcmp(name, "only") == 0) {
+		options->only = optarg;
+	} else if (strcmp(name, "skip") == 0) {
+		options->skip = optarg;
+	} else if (strcmp(name, "no-follow") == 0) {
+		options->no_follow = true;
+	} else if (strcmp(name, "strict") == 0) {
+		options->strict = true;
+	} else if (strcmp(name, "max-retries") == 0) {
+		number(name, optarg, 0, 1 << 30);
+		options->max_retries = optarg;
+	} else if (strcmp(name, "error-exitcode") == 0) {
+		options->error_exitcode = number(name, optarg, 0, 255);
+	} else {
+		options->print_env = true;
+	}
+}
+
+static void read_report(struct options *options)
+{
+	options->report = optarg != NULL ? optarg : "text";
+	if (strcmp(options->report, "text") != 0 && strcmp(options->report, "json") != 0) {
+		refuse("--report=%s: want text or json", optarg);
+	}
+}
+
+/* False: help. */
+static bool read_one(struct options *options, int letter, const char *long_name)
+{
+	switch (letter) {
+	case 'p':
+		add_policy(options, optarg);
+		break;
+	case 'l':
+		if (!is_limit(optarg)) {
+			refuse("--limit %s: not a size; want e.g. 500M, 8GiB, 80%%, "
+			       "0=8GiB,1=512MiB", optarg);
+		}
+		options->limit = optarg;
+		break;
+	case 'd':
+		options->debug = true;
+		break;
+	case 'o':
+		options->log = optarg;
+		break;
+	case 'r':
+		read_report(options);
+		break;
+	case 's':
+		if (!is_sim(optarg)) {
+			refuse("--sim %s: want a size and perhaps a number of devices, e.g. 24GiB:2",
+			       optarg);
+		}
+		options->sim = optarg;
+		break;
+	case 'v':
+		options->verbose += options->verbose < 3;
+		break;
+	case 'q':
+		options->verbose = 0;
+		break;
+	case 'h':
+		return false;
+	case 0:
+		read_long(options, long_name);
+		break;
+	default:
+		refuse("want options that cuweir run has (cuweir run --help)");
+	}
+	return true;
+}
+
+bool read_options(struct options *ret, int argc, char **argv)
+{
+	int index = 0;
+	int letter;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->verbose = 1;
+	optind = 1;
+	while ((letter = getopt_long(argc, argv, short_options, long_options, &index)) != -1) {
+		if (!read_one(ret, letter, long_options[index].name)) {
+			return false;
+		}
+	}
+	if (ret->only != NULL && ret->skip != NULL) {
+		refuse("--only and --skip are both given; want one of them");
+	}
+	if (ret->limit != NULL) {
+		char element[512];
+
+		snprintf(element, sizeof(element), "limit:%s", ret->limit);
+		add_policy(ret, element);
+	}
+	return true;
+}

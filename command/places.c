@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "command.h"
+
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Installed: PREFIX/bin/cuweir and PREFIX/LIBDIR; Meson hands LIBDIR's way from bin over. */
+#ifndef CUWEIR_LIBDIR_FROM_BIN
+#define CUWEIR_LIBDIR_FROM_BIN "../lib"
+#endif
+
+static bool exists(const char *path)
+{
+	return access(path, R_OK) == 0;
+}
+
+/* Keeps the first of two candidates that exists, canonical; else the name is left empty. */
+static void choose(char target[PATH_SIZE], const char *directory, const char *installed,
+		   const char *built)
+{
+	const char *const candidates[] = { installed, built };
+	char path[2 * PATH_SIZE];
+
+	target[0] = '\0';
+	for (size_t i = 0; i < 2 && target[0] == '\0'; i++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, candidates[i]);
+		if (exists(path) && realpath(path, target) == NULL) {
+			target[0] = '\0';
+		}
+	}
+}
+
+void find_places(struct places *places)
+{
+	char self[PATH_SIZE];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	const char *directory;
+
+	memset(places, 0, sizeof(*places));
+	if (length <= 0) {
+		return;
+	}
+	self[length] = '\0';
+	directory = dirname(self);
+	choose(places->shim, directory, CUWEIR_LIBDIR_FROM_BIN "/libcuweir.so",
+	       "../shim/libcuweir.so");
+	choose(places->policies, directory, CUWEIR_LIBDIR_FROM_BIN "/cuweir", "../policy");
+	choose(places->simulation, directory, CUWEIR_LIBDIR_FROM_BIN "/cuweir/sim",
+	       "../tests/sim/lib");
+}
+
+static bool is_file(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+bool find_program(const char *name, char path[PATH_SIZE])
+{
+	const char *directories = getenv("PATH");
+
+	if (strchr(name, '/') != NULL) {
+		snprintf(path, PATH_SIZE, "%s", name);
+		return exists(path) || access(path, F_OK) == 0;
+	}
+	while (directories != NULL) {
+		size_t length = strcspn(directories, ":");
+
+		if (length > 0) {
+			snprintf(path, PATH_SIZE, "%.*s/%s", (int)length, directories, name);
+		} else {
+			snprintf(path, PATH_SIZE, "./%s", name);
+		}
+		if (is_file(path) && access(path, X_OK) == 0) {
+			return true;
+		}
+		directories = directories[length] == ':' ? directories + length + 1 : NULL;
+	}
+	return false;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuweir/pytorch.h - the two entry points of a PyTorch pluggable allocator, exported by
+ * libcuweir-client.so. PyTorch finds them by name:
+ *
+ *	allocator = torch.cuda.memory.CUDAPluggableAllocator(
+ *		"libcuweir-client.so", "cuweir_torch_alloc", "cuweir_torch_free")
+ *	torch.cuda.memory.change_current_allocator(allocator)
+ *
+ * Any thread. Source: PyTorch's documentation of CUDAPluggableAllocator.
+ */
+#ifndef CUWEIR_PYTORCH_H
+#define CUWEIR_PYTORCH_H
+
+#include <cuweir/cuweir.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * `size` bytes in the order of `stream`, by cuweir_allocate_async. PyTorch has made `device`
+ * current. NULL for size 0 and where the memory cannot be had.
+ */
+CUWEIR_EXPORT void *cuweir_torch_alloc(size_t size, int device, void *stream);
+
+/* Gives `memory` back in the order of `stream`; NULL and unknown memory are ignored. */
+CUWEIR_EXPORT void cuweir_torch_free(void *memory, size_t size, int device, void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How many free blocks of a size are looked at: they are the ones that were freed last. */
+enum { POOL_LOOK_AT = 64 };
+
+void pool_blocks_init(struct pool *pool)
+{
+	pthread_mutex_init(&pool->homes_lock, NULL);
+	pthread_mutex_init(&pool->spare_lock, NULL);
+	for (unsigned int i = 0; i < POOL_CLASSES; i++) {
+		pthread_mutex_init(&pool->bins[i].lock, NULL);
+	}
+	for (unsigned int i = 0; i < POOL_SHARDS; i++) {
+		pthread_mutex_init(&pool->shards[i].lock, NULL);
+	}
+}
+
+unsigned int pool_class_of(uint64_t size)
+{
+	unsigned int bits;
+	uint64_t last = size - 1;
+
+	if (size <= 1u << POOL_SMALLEST_BITS) {
+		return 0;
+	}
+	/* The power of two below, and how many eighths of it beyond. */
+	bits = 63u - (unsigned int)__builtin_clzll(last);
+	return ((bits - POOL_SMALLEST_BITS) << POOL_STEP_BITS) + 1 +
+	       (unsigned int)(last >> (bits - POOL_STEP_BITS) & ((1u << POOL_STEP_BITS) - 1));
+}
+
+uint64_t pool_class_size(unsigned int class)
+{
+	unsigned int bits = POOL_SMALLEST_BITS + (class >> POOL_STEP_BITS);
+	uint64_t step = (uint64_t)1 << (bits - POOL_STEP_BITS);
+
+	return ((uint64_t)1 << bits) + step * (class & ((1u << POOL_STEP_BITS) - 1));
+}
+
+static struct pool_home *find_home(struct pool *pool, const void *context)
+{
+	for (unsigned int i = 0; i < POOL_HOMES; i++) {
+		if (__atomic_load_n(&pool->homes[i].context, __ATOMIC_ACQUIRE) == context) {
+			return &pool->homes[i];
+		}
+	}
+	return NULL;
+}
+
+struct pool_home *pool_home_of(struct pool *pool, void *context, int32_t device)
+{
+	struct pool_home *home;
+
+	if (context == NULL) {
+		return NULL;
+	}
+	home = find_home(pool, context);
+	if (__builtin_expect(home != NULL, 1)) {
+		return home;
+	}
+	pthread_mutex_lock(&pool->homes_lock);
+	home = find_home(pool, context);
+	if (home == NULL) {
+		home = find_home(pool, NULL);
+		if (home != NULL) {
+			home->device = device;
+			__atomic_store_n(&home->named, false, __ATOMIC_RELAXED);
+			__atomic_store_n(&home->several, false, __ATOMIC_RELAXED);
+			__atomic_store_n(&home->context, context, __ATOMIC_RELEASE);
+		}
+	}
+	pthread_mutex_unlock(&pool->homes_lock);
+	return home;
+}
+
+static uint64_t hash(const void *memory)
+{
+	return ((uint64_t)(uintptr_t)memory >> POOL_SMALLEST_BITS) * 0x9e3779b97f4a7c15u;
+}
+
+static struct pool_shard *shard_of(struct pool *pool, const void *memory)
+{
+	return &pool->shards[hash(memory) >> 58];
+}
+
+/* Lock held, as for all of the next few. */
+static struct pool_block **bucket_of(struct pool_shard *shard, const void *memory)
+{
+	return &shard->buckets[hash(memory) >> 26 & (shard->bucket_count - 1)];
+}
+
+struct pool_block *pool_find(struct pool *pool, const void *memory)
+{
+	struct pool_shard *shard = shard_of(pool, memory);
+	struct pool_block *block = NULL;
+
+	pthread_mutex_lock(&shard->lock);
+	if (shard->bucket_count != 0) {
+		block = *bucket_of(shard, memory);
+		while (block != NULL && block->memory != memory) {
+			block = block->hash_next;
+		}
+	}
+	pthread_mutex_unlock(&shard->lock);
+	return block;
+}
+
+/* Twice as many buckets. */
+static bool grow(struct pool_shard *shard)
+{
+	uint32_t count = shard->bucket_count != 0 ? shard->bucket_count * 2 : 16;
+	struct pool_block **old = shard->buckets;
+	uint32_t old_count = shard->bucket_count;
+	struct pool_block **buckets = calloc(count, sizeof(struct pool_block *));
+
+	if (buckets == NULL) {
+		return old != NULL;
+	}
+	shard->buckets = buckets;
+	shard->bucket_count = count;
+	for (uint32_t i = 0; i < old_count; i++) {
+		struct pool_block *block = old[i];
+
+		while (block != NULL) {
+			struct pool_block *next = block->hash_next;
+			struct pool_block **bucket = bucket_of(shard, block->memory);
+
+			block->hash_next = *bucket;
+			*bucket = block;
+			block = next;
+		}
+	}
+	free(old);
+	return true;
+}
+
+bool pool_enter(struct pool *pool, struct pool_block *block)
+{
+	struct pool_shard *shard = shard_of(pool, block->memory);
+	bool room;
+
+	pthread_mutex_lock(&shard->lock);
+	room = shard->count < shard->bucket_count || grow(shard);
+	if (room) {
+		struct pool_block **bucket = bucket_of(shard, block->memory);
+
+		block->hash_next = *bucket;
+		*bucket = block;
+		shard->count++;
+	}
+	pthread_mutex_unlock(&shard->lock);
+	return room;
+}
+
+void pool_remove(struct pool *pool, struct pool_block *block)
+{
+	struct pool_shard *shard = shard_of(pool, block->memory);
+	struct pool_block **link;
+
+	pthread_mutex_lock(&shard->lock);
+	link = bucket_of(shard, block->memory);
+	while (*link != NULL && *link != block) {
+		link = &(*link)->hash_next;
+	}
+	if (*link == block) {
+		*link = block->hash_next;
+		shard->count--;
+	}
+	pthread_mutex_unlock(&shard->lock);
+}
+
+struct pool_block *pool_block_new(struct pool *pool)
+{
+	struct pool_block *block;
+
+	pthread_mutex_lock(&pool->spare_lock);
+	block = pool->spare;
+	if (block != NULL) {
+		pool->spare = block->next;
+	}
+	pthread_mutex_unlock(&pool->spare_lock);
+	if (block == NULL) {
+		return calloc(1, sizeof(*block));
+	}
+	memset(block, 0, sizeof(*block));
+	return block;
+}
+
+void pool_block_spare(struct pool *pool, struct pool_block *block)
+{
+	pthread_mutex_lock(&pool->spare_lock);
+	block->next = pool->spare;
+	pool->spare = block;
+	pthread_mutex_unlock(&pool->spare_lock);
+}
+
+void pool_keep(struct pool *pool, struct pool_block *block)
+{
+	struct pool_bin *bin = &pool->bins[block->class];
+
+	if (pool->max != UINT64_MAX) {
+		__atomic_fetch_add(&pool->kept, block->size, __ATOMIC_RELAXED);
+	}
+	pthread_mutex_lock(&bin->lock);
+	block->next = bin->first;
+	bin->first = block;
+	pthread_mutex_unlock(&bin->lock);
+}
+
+static void taken(struct pool *pool, const struct pool_block *block)
+{
+	if (pool->max != UINT64_MAX) {
+		__atomic_fetch_sub(&pool->kept, block->size, __ATOMIC_RELAXED);
+	}
+}
+
+struct pool_block *pool_take(struct pool *pool, unsigned int class, struct pool_home *home,
+			     const struct pool_stream *stream, bool *ret_wait)
+{
+	struct pool_bin *bin = &pool->bins[class];
+	struct pool_block **found = NULL;
+	struct pool_block **link;
+	struct pool_block *block = NULL;
+	unsigned int looked = 0;
+
+	*ret_wait = true;
+	pthread_mutex_lock(&bin->lock);
+	for (link = &bin->first; *link != NULL && looked < POOL_LOOK_AT; link = &(*link)->next) {
+		looked++;
+		if ((*link)->home != home) {
+			continue;
+		}
+		if (pool_is_free_for(*link, stream)) {
+			*ret_wait = false;
+			found = link;
+			break;
+		}
+		/* The last one that is seen was freed first, and will be ready first. */
+		if ((*link)->order == POOL_STREAM) {
+			found = link;
+		}
+	}
+	if (found != NULL) {
+		block = *found;
+		*found = block->next;
+	}
+	pthread_mutex_unlock(&bin->lock);
+	if (block != NULL) {
+		__atomic_store_n(&block->used, true, __ATOMIC_RELAXED);
+		taken(pool, block);
+	}
+	return block;
+}
+
+struct pool_block *pool_take_all(struct pool *pool,
+				 bool (*match)(struct pool_block *block, const void *argument),
+				 const void *argument)
+{
+	struct pool_block *all = NULL;
+
+	for (unsigned int i = 0; i < POOL_CLASSES; i++) {
+		struct pool_bin *bin = &pool->bins[i];
+		struct pool_block **link;
+
+		pthread_mutex_lock(&bin->lock);
+		link = &bin->first;
+		while (*link != NULL) {
+			struct pool_block *block = *link;
+
+			if (!match(block, argument)) {
+				link = &block->next;
+				continue;
+			}
+			*link = block->next;
+			block->next = all;
+			all = block;
+			taken(pool, block);
+		}
+		pthread_mutex_unlock(&bin->lock);
+	}
+	return all;
+}
+
+static bool is_of_home(struct pool_block *block, const void *argument)
+{
+	return block->home == argument;
+}
+
+void pool_forget_home(struct pool *pool, struct pool_home *home)
+{
+	(void)pool_take_all(pool, is_of_home, home);
+	for (unsigned int i = 0; i < POOL_SHARDS; i++) {
+		struct pool_shard *shard = &pool->shards[i];
+
+		pthread_mutex_lock(&shard->lock);
+		for (uint32_t j = 0; j < shard->bucket_count; j++) {
+			struct pool_block **link = &shard->buckets[j];
+
+			while (*link != NULL) {
+				struct pool_block *block = *link;
+
+				if (block->home != home) {
+					link = &block->hash_next;
+					continue;
+				}
+				*link = block->hash_next;
+				shard->count--;
+				pool_block_spare(pool, block);
+			}
+		}
+		pthread_mutex_unlock(&shard->lock);
+	}
+	__atomic_store_n(&home->context, NULL, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Budgets (D-05): for a device and one or more kinds, how much may be taken from the driver and
+ * reserved together. One word moves by compare-and-swap, so it is never exceeded, not even for
+ * a moment, and no thread is refused because another one only tried. Any thread, no lock.
+ */
+#ifndef CW_BUDGET_H
+#define CW_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common.h"
+
+struct cw_budget {
+	uint64_t limit;    /* UINT64_MAX: none */
+	uint64_t taken;    /* used and reserved */
+	uint64_t reserved; /* for reports: this much of `taken` */
+	uint32_t kinds;
+};
+
+extern uint32_t cw_budgets_set_;
+struct cw_budget *cw_budget_find(int device, unsigned int kind);
+
+/* NULL where there is none, which is one load and a branch while no budget was ever set. */
+static inline struct cw_budget *cw_budget_of(int device, unsigned int kind)
+{
+	if (CW_LIKELY(__atomic_load_n(&cw_budgets_set_, __ATOMIC_ACQUIRE) == 0)) {
+		return (struct cw_budget *)0;
+	}
+	return cw_budget_find(device, kind);
+}
+
+/* Inclusive: landing on the limit is allowed. False, and nothing is changed, where it would
+ * be exceeded. A NULL budget always says true. */
+bool cw_budget_claim(struct cw_budget *budget, uint64_t bytes);
+
+/* Counts what can no longer be refused, over the limit too. */
+void cw_budget_force(struct cw_budget *budget, uint64_t bytes);
+void cw_budget_return(struct cw_budget *budget, uint64_t bytes);
+
+/* As a claim, and remembered as reserved; use turns reserved bytes into used ones. */
+bool cw_budget_reserve(struct cw_budget *budget, uint64_t bytes);
+void cw_budget_unreserve(struct cw_budget *budget, uint64_t bytes);
+void cw_budget_use(struct cw_budget *budget, uint64_t bytes);
+
+/*
+ * Sets the limit of the kinds in the mask on the device; what is taken already counts, and is
+ * exact when nothing is under way, as in a policy's open. UINT64_MAX lifts it. 0, or a
+ * CUresult.
+ */
+int cw_budget_set(int device, uint32_t kinds, uint64_t limit);
+
+void cw_budgets_postfork_child(void);
+
+#endif

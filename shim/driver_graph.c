@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The driver door for graphs: what their nodes plan, and what a launch makes live. None of it
+ * can be refused: a launch has been accepted when its memory is heard of. Cloning and removing
+ * nodes the driver refuses for graphs with memory nodes (C-87), so they are not followed.
+ */
+#include "bodies.h"
+#include "driver_door.h"
+#include "graph_books.h"
+
+typedef CUresult (*add_alloc_fn)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
+				 CUDA_MEM_ALLOC_NODE_PARAMS *);
+typedef CUresult (*add_free_fn)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUdeviceptr);
+typedef CUresult (*add_node_fn)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
+				CUgraphNodeParams *);
+typedef CUresult (*add_node_v2_fn)(CUgraphNode *, CUgraph, const CUgraphNode *,
+				   const CUgraphEdgeData *, size_t, CUgraphNodeParams *);
+typedef CUresult (*graph_fn)(CUgraph);
+typedef CUresult (*exec_fn)(CUgraphExec);
+typedef CUresult (*instantiate_fn)(CUgraphExec *, CUgraph, CUgraphNode *, char *, size_t);
+typedef CUresult (*instantiate_flags_fn)(CUgraphExec *, CUgraph, unsigned long long);
+typedef CUresult (*instantiate_params_fn)(CUgraphExec *, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS *);
+typedef CUresult (*update_v1_fn)(CUgraphExec, CUgraph, CUgraphNode *, CUgraphExecUpdateResult *);
+typedef CUresult (*update_fn)(CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo *);
+typedef CUresult (*launch_fn)(CUgraphExec, CUstream);
+
+/* CUgraphNodeParams as far as it is read here; toolkits before 12.2 do not declare it. */
+struct node_params {
+	int type;
+	int reserved[3];
+	union {
+		CUDA_MEM_ALLOC_NODE_PARAMS alloc;
+		CUdeviceptr freed;
+		struct {
+			CUgraph graph;
+			int ownership;
+		} child;
+	} u;
+};
+
+enum { OWNERSHIP_MOVE = 1 };
+
+/* ---- nodes ------------------------------------------------------------------------------ */
+
+static void plan(CUgraph graph, CUgraphNode node, const CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+	const CUmemLocation *location = &params->poolProps.location;
+	bool on_device = location->type == CU_MEM_LOCATION_TYPE_DEVICE;
+	struct cw_graph_step step = {
+		.pointer = params->dptr,
+		.bytes = params->bytesize,
+		.device = on_device ? location->id : CW_TOTAL_NO_DEVICE,
+		.kind = on_device ? CUWEIR_KIND_DEVICE : CUWEIR_KIND_HOST,
+	};
+
+	cw_graph_planned(graph, node, &step);
+}
+
+CUresult cw_graph_add_mem_alloc_node(enum cw_hook_id hook, const void *site, CUgraphNode *node,
+				     CUgraph graph, const CUgraphNode *deps, size_t count,
+				     CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+	add_alloc_fn real = (add_alloc_fn)cw_real_of(hook);
+	CUresult result;
+	bool follow;
+
+	(void)site;
+	if (real == NULL) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	follow = cw_driver_door_open();
+	result = real(node, graph, deps, count, params);
+	if (result == CUDA_SUCCESS && follow) {
+		plan(graph, *node, params);
+	}
+	return result;
+}
+
+CUresult cw_graph_add_mem_free_node(enum cw_hook_id hook, const void *site, CUgraphNode *node,
+				    CUgraph graph, const CUgraphNode *deps, size_t count,
+				    CUdeviceptr dptr)
+{
+	add_free_fn real = (add_free_fn)cw_real_of(hook);
+	CUresult result;
+	bool follow;
+
+	(void)site;
+	if (real == NULL) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	follow = cw_driver_door_open();
+	result = real(node, graph, deps, count, dptr);
+	if (result == CUDA_SUCCESS && follow) {
+		cw_graph_freed(graph, *node, dptr);
+	}
+	return result;
+}
+
+static void heard_node(CUgraph graph, CUgraphNode node, const CUgraphNodeParams *added)
+{
+	const struct node_params *params = (const struct node_params *)(const void *)added;
+
+	switch (params->type) {
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+		plan(graph, node, &params->u.alloc);
+		break;
+	case CU_GRAPH_NODE_TYPE_MEM_FREE:
+		cw_graph_freed(graph, node, params->u.freed);
+		break;
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		/* A child that is cloned has no memory nodes. */
+		if (params->u.child.ownership == OWNERSHIP_MOVE) {
+			cw_graph_moved(graph, params->u.child.graph);
+		}
+		break;
+	default:
+		break;
+	}
+}
+
+CUresult cw_graph_add_node_v1(enum cw_hook_id hook, const void *site, CUgraphNode *node,
+			      CUgraph graph, const CUgraphNode *deps, size_t count,
+			      CUgraphNodeParams *params)
+{
+	add_node_fn real = (add_node_fn)cw_real_of(hook);
+	CUresult result;
+	bool follow;
+
+	(void)site;
+	if (real == NULL) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	follow = cw_driver_door_open();
+	result = real(node, graph, deps, count, params);
+	if (result == CUDA_SUCCESS && follow) {
+		heard_node(graph, *node, params);
+	}
+	return result;
+}
+
+CUresult cw_graph_add_node(enum cw_hook_id hook, const void *site, CUgraphNode *node,
+			   CUgraph graph, const CUgraphNode *deps, const CUgraphEdgeData *data,
+			   size_t count, CUgraphNodeParams *params)
+{
+	add_node_v2_fn real = (add_node_v2_fn)cw_real_of(hook);
+	CUresult result;
+	bool follow;
+
+	(void)site;
+	if (real == NULL) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	follow = cw_driver_door_open();
+	result = real(node, graph, deps, data, count, params);
+	if (result == CUDA_SUCCESS && follow) {
+		heard_node(graph, *node, params);
+	}
+	return result;
+}
+
+CUresult cw_graph_destroy(enum cw_hook_id hook, const void *site, CUgraph graph)
+{
+	graph_fn real = (graph_fn)cw_real_of(hook);
+	struct cw_graph_end end;
+	CUresult result;
+
+	(void)site;
+	if (real == NULL) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	cw_graph_end_begin(&end, graph);
+	result = real(graph);
+	cw_graph_end_finish(&end, graph, result == CUDA_SUCCESS);
+	return result;
+}
+
+/* ---- executable graphs ------------------------------------------------------------------ */
+
+static CUresult heard_exec(CUresult result, const CUgraphExec *exec, CUgraph graph,
+			   unsigned long long flags)
+{
+	if (result == CUDA_SUCCESS && exec != NULL && cw_following()) {
+		cw_graph_instantiated(
+			*exec, graph,
+			(flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0);
+	}
+	return result;
+}
+
+CUresult cw_graph_instantiate(enum cw_hook_id hook, const void *site, CUgraphExec *exec,
+			      CUgraph graph, CUgraphNode *error_node, char *log, size_t size)
+{
+	instantiate_fn real = (instantiate_fn)cw_real_of(hook);
+
+	(void)site;
+	return real != NULL
+		       ? heard_exec(real(exec, graph, error_node, log, size), exec, graph, 0)
+		       : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult cw_graph_instantiate_with_flags(enum cw_hook_id hook, const void *site,
+					 CUgraphExec *exec, CUgraph graph,
+					 unsigned long long flags)
+{
+	instantiate_flags_fn real = (instantiate_flags_fn)cw_real_of(hook);
+
+	(void)site;
+	return real != NULL ? heard_exec(real(exec, graph, flags), exec, graph, flags)
+			    : CUDA_ERROR_NOT_FOUND;
+}
+
+/* The flags come first in the parameters, which toolkits before 12.0 do not declare. */
+CUresult cw_graph_instantiate_with_params(enum cw_hook_id hook, const void *site,
+					  CUgraphExec *exec, CUgraph graph,
+					  CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+{
+	instantiate_params_fn real = (instantiate_params_fn)cw_real_of(hook);
+	CUresult result;
+
+	(void)site;
+	if (real == NULL) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	result = real(exec, graph, params);
+	if (result != CUDA_SUCCESS || params == NULL) {
+		return result;
+	}
+	return heard_exec(result, exec, graph, *(const cuuint64_t *)(const void *)params);
+}
+
+CUresult cw_graph_exec_update_v1(enum cw_hook_id hook, const void *site, CUgraphExec exec,
+				 CUgraph graph, CUgraphNode *error_node,
+				 CUgraphExecUpdateResult *outcome)
+{
+	update_v1_fn real = (update_v1_fn)cw_real_of(hook);
+	CUresult result;
+
+	(void)site;
+	if (real == NULL) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	result = real(exec, graph, error_node, outcome);
+	if (result == CUDA_SUCCESS && cw_following()) {
+		cw_graph_exec_updated(exec, graph);
+	}
+	return result;
+}
+
+CUresult cw_graph_exec_update(enum cw_hook_id hook, const void *site, CUgraphExec exec,
+			      CUgraph graph, CUgraphExecUpdateResultInfo *outcome)
+{
+	update_fn real = (update_fn)cw_real_of(hook);
+	CUresult result;
+
+	(void)site;
+	if (real == NULL) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	result = real(exec, graph, outcome);
+	if (result == CUDA_SUCCESS && cw_following()) {
+		cw_graph_exec_updated(exec, graph);
+	}
+	return result;
+}
+
+/* What it has launched and nobody has freed stays the program's (C-89). */
+CUresult cw_graph_exec_destroy(enum cw_hook_id hook, const void *site, CUgraphExec exec)
+{
+	exec_fn real = (exec_fn)cw_real_of(hook);
+	struct cw_graph_end end;
+	CUresult result;
+
+	(void)site;
+	if (real == NULL) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	cw_graph_exec_end_begin(&end, exec);
+	result = real(exec);
+	cw_graph_exec_end_finish(&end, exec, result == CUDA_SUCCESS);
+	return result;
+}
+
+/* ---- launches --------------------------------------------------------------------------- */
+
+enum { STEPS = 16 };
+
+struct launch {
+	enum cw_hook_id hook;
+	const void *site;
+	CUgraphExec exec;
+	CUstream stream;
+	bool per_thread;
+};
+
+static void request_of(struct cw_request *request, const struct launch *launch,
+		       const struct cw_graph_step *step)
+{
+	cw_driver_request(request, launch->hook, launch->site, NULL, step->bytes);
+	request->pointer = step->pointer;
+	request->device = step->device;
+	request->kind = step->kind;
+	request->stream = launch->stream;
+	request->flags = CUWEIR_EVENT_STREAM_ORDERED |
+			 (launch->per_thread ? CUWEIR_EVENT_PER_THREAD : 0u);
+}
+
+/* The steps of one sort; `change` is cw_adopt or cw_forget. */
+static void for_steps(const struct launch *launch, bool frees,
+		      void (*change)(struct cw_request *request))
+{
+	struct cw_graph_step steps[STEPS];
+	struct cw_request request;
+	uint64_t cursor = 0;
+	size_t count;
+
+	do {
+		count = cw_graph_steps(launch->exec, frees, &cursor, steps, STEPS);
+		for (size_t i = 0; i < count; i++) {
+			request_of(&request, launch, &steps[i]);
+			change(&request);
+		}
+	} while (count == STEPS);
+}
+
+CUresult cw_graph_launch(enum cw_hook_id hook, const void *site, CUgraphExec exec,
+			 CUstream stream)
+{
+	launch_fn real = (launch_fn)cw_real_of(hook);
+	struct launch launch = { .hook = hook, .site = site, .exec = exec, .stream = stream };
+	CUresult result;
+
+	if (CW_UNLIKELY(real == NULL)) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	launch.per_thread = cw_hooks[hook].stream == CW_PTDS;
+	/* Into a capture it is a node of that graph, and nothing runs. */
+	if (CW_LIKELY(!cw_graph_exec_known(exec)) || !cw_driver_door_open() ||
+	    cw_stream_is_capturing(stream, launch.per_thread)) {
+		return real(exec, stream);
+	}
+	result = real(exec, stream);
+	if (result != CUDA_SUCCESS) {
+		return result;
+	}
+	for_steps(&launch, true, cw_forget);
+	if (cw_graph_frees_on_launch(exec)) {
+		for_steps(&launch, false, cw_forget);
+	}
+	for_steps(&launch, false, cw_adopt);
+	return result;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What stream-ordered pools give, as far as it was heard when they were made or asked for: the
+ * kind of memory, and its device. A pool that was never heard of gives device memory of the
+ * stream's device.
+ *
+ * How much a pool holds from the driver beyond what it has given out (the POOL gauge) is not
+ * followed: it changes at synchronizations, by thresholds and by splitting, with no call that
+ * says so, and a question to the driver that nobody asked is not ours to ask (D-15). A figure
+ * read from a program's own cuMemPoolGetAttribute would be stale at once.
+ */
+#ifndef CW_DRIVER_POOL_H
+#define CW_DRIVER_POOL_H
+
+#include <stdint.h>
+
+#include "common.h"
+#include "pipeline.h"
+#include "totals.h"
+
+/* The pool that cuMemAllocAsync takes from on each device, where it is not plain device memory. */
+struct cw_current_pool {
+	uint64_t pool;
+	uint32_t gives; /* 0: memory of the device */
+};
+
+extern struct cw_current_pool cw_current_pools_[CW_TOTAL_DEVICES];
+
+/* What a pool gives, in 32 bits, never 0: kind, and device plus 1. */
+static inline uint32_t cw_pool_gives(unsigned int kind, int device)
+{
+	return (uint32_t)(device + 1) << 8 | kind;
+}
+
+void cw_pool_place_(struct cw_request *request, uint32_t gives);
+
+/* Memory of this pool, which may be another device's than the stream's (C-61), or no device's. */
+void cw_pool_place(struct cw_request *request, CUmemoryPool pool);
+
+/* Of an allocation on the device that a stream is of: what the device's current pool gives. */
+static inline void cw_pool_place_current(struct cw_request *request)
+{
+	unsigned int device = (unsigned int)request->device;
+	uint32_t gives;
+
+	if (CW_UNLIKELY(device >= CW_TOTAL_DEVICES)) {
+		return;
+	}
+	gives = __atomic_load_n(&cw_current_pools_[device].gives, __ATOMIC_RELAXED);
+	if (CW_UNLIKELY(gives != 0)) {
+		cw_pool_place_(request, gives);
+	}
+}
+
+#endif

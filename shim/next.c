@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `next`: what stands behind a policy that serves. Inner policies admit, are asked after a
+ * failure and hear debug events of what passes them, with CUWEIR_EVENT_HELD; the totals of the
+ * program do not move, and no threshold is crossed.
+ */
+#include "account.h"
+#include "attempt.h"
+#include "driver_door.h"
+#include "handlers.h"
+#include "handles.h"
+#include "ledger.h"
+#include "origins.h"
+#include "release.h"
+#include "serve.h"
+#include "wait.h"
+
+/* Namespace in handles.h: address -> size, and kind and family and context. */
+enum { HELD_SPACE = 81 };
+
+typedef CUresult (*alloc_fn)(CUdeviceptr *, size_t);
+typedef CUresult (*managed_fn)(CUdeviceptr *, size_t, unsigned int);
+typedef CUresult (*host_fn)(void **, size_t, unsigned int);
+typedef CUresult (*async_fn)(CUdeviceptr *, size_t, CUstream);
+typedef CUresult (*free_fn)(CUdeviceptr);
+typedef CUresult (*free_host_fn)(void *);
+typedef CUresult (*free_async_fn)(CUdeviceptr, CUstream);
+
+/* value2 of a held block: the context it goes with in the upper bits, then these. */
+enum { FACT_KIND_MASK = 0xf, FACT_ASYNC = 0x10, FACT_DEVICE_SHIFT = 8, FACT_CONTEXT_SHIFT = 16 };
+
+static uint64_t facts(const struct cw_request *request)
+{
+	uint64_t context = request->origin_flags & CW_ORIGIN_CONTEXT_BOUND
+				   ? (uint64_t)(uintptr_t)request->context : 0;
+
+	return context << FACT_CONTEXT_SHIFT |
+	       (uint64_t)((unsigned int)request->device & 0xff) << FACT_DEVICE_SHIFT |
+	       (request->flags & CUWEIR_EVENT_STREAM_ORDERED ? FACT_ASYNC : 0) | request->kind;
+}
+
+static CUresult perform_next(struct cw_request *request)
+{
+	CUdeviceptr pointer = 0;
+	size_t bytes = (size_t)request->requested;
+	CUresult result;
+
+	if (request->flags & CUWEIR_EVENT_STREAM_ORDERED) {
+		result = ((async_fn)request->real)(&pointer, bytes, request->stream);
+	} else if (request->kind == CUWEIR_KIND_MANAGED) {
+		result = ((managed_fn)request->real)(&pointer, bytes, CU_MEM_ATTACH_GLOBAL);
+	} else if (request->kind == CUWEIR_KIND_HOST) {
+		void *memory = NULL;
+
+		result = ((host_fn)request->real)(&memory, bytes, 0);
+		pointer = (CUdeviceptr)(uintptr_t)memory;
+	} else {
+		result = ((alloc_fn)request->real)(&pointer, bytes);
+	}
+	request->pointer = pointer;
+	return result;
+}
+
+static enum cw_hook_id hook_of(uint8_t kind, bool async, bool per_thread)
+{
+	if (async && kind == CUWEIR_KIND_DEVICE) {
+		return per_thread ? CW_HOOK_cuMemAllocAsync_ptsz : CW_HOOK_cuMemAllocAsync;
+	}
+	switch (kind) {
+	case CUWEIR_KIND_MANAGED:
+		return CW_HOOK_cuMemAllocManaged;
+	case CUWEIR_KIND_HOST:
+		return CW_HOOK_cuMemHostAlloc;
+	default:
+		return CW_HOOK_cuMemAlloc_v2;
+	}
+}
+
+/* Fills everything but the stream from the operation that is being served, if there is one. */
+static bool prepare(struct cw_request *request, const struct cw_policy *policy, uint64_t size,
+		    bool async, void *stream)
+{
+	const struct cw_request *outer = cw_thread.request;
+	bool per_thread = outer != NULL && (outer->flags & CUWEIR_EVENT_PER_THREAD) != 0;
+	uint8_t kind = outer != NULL && outer->kind != CUWEIR_KIND_NONE ? outer->kind
+									: CUWEIR_KIND_DEVICE;
+	enum cw_hook_id hook = hook_of(kind, async, per_thread);
+
+	cw_driver_request(request, hook, outer != NULL ? outer->site : NULL,
+			  cw_real_of(hook), size);
+	if (outer != NULL) {
+		request->call = outer->call;
+		request->site = outer->site;
+	}
+	if (request->real == NULL) {
+		return false;
+	}
+	if (async && kind == CUWEIR_KIND_DEVICE) {
+		cw_driver_on_stream(request, stream, per_thread);
+	} else {
+		cw_driver_here(request);
+	}
+	request->kind = kind;
+	request->flags |= CUWEIR_EVENT_HELD | (cw_capture_open() ? CUWEIR_EVENT_CAPTURING : 0u);
+	request->perform = perform_next;
+	request->in_callback = cw_thread.in_callback & ~policy->bit;
+	if (request->in_callback != 0 &&
+	    (outer == NULL || (outer->flags & CUWEIR_EVENT_NESTED) != 0)) {
+		request->flags |= CUWEIR_EVENT_NESTED;
+	}
+	request->in_callback = cw_thread.in_callback;
+	return true;
+}
+
+/*
+ * A block for a reservation's buffer is paid for by what the reservation has claimed; only what
+ * it is larger is claimed anew. Returns how much of the claim went over.
+ */
+static uint64_t pass_claim(struct cw_request *request, struct cw_request *outer)
+{
+	uint64_t rest;
+
+	if (outer == NULL || !outer->keep_claim || outer->claimed == 0 ||
+	    outer->budget != cw_budget_of(request->device, request->kind)) {
+		return 0;
+	}
+	rest = request->requested > outer->claimed ? request->requested - outer->claimed : 0;
+	if (request->requested < outer->claimed || !cw_budget_claim(outer->budget, rest)) {
+		return 0;
+	}
+	request->budget = outer->budget;
+	request->claimed = request->requested;
+	request->keep_claim = true;
+	return outer->claimed;
+}
+
+static void settle_claim(struct cw_request *request, struct cw_request *outer, uint64_t passed,
+			 bool success)
+{
+	if (success) {
+		outer->claimed = 0;
+		outer->keep_claim = false;
+	} else {
+		cw_budget_return(request->budget, request->requested - passed);
+	}
+}
+
+static void *next_allocate_any(void *state, uint64_t size, uint64_t alignment, bool async,
+			       void *stream)
+{
+	struct cw_policy *policy = state;
+	uint32_t place = (uint32_t)(policy - cw_chain.policies) + 1;
+	struct cw_request *outer = (struct cw_request *)(uintptr_t)cw_thread.request;
+	struct cw_request request;
+	CUresult result = CUDA_ERROR_INVALID_VALUE;
+	uint64_t passed = 0;
+
+	if (size == 0 || (alignment & (alignment - 1)) != 0 || alignment > 256) {
+		return NULL;
+	}
+	if (prepare(&request, policy, size, async, stream)) {
+		passed = pass_claim(&request, outer);
+		result = cw_attempt_behind(&request, place);
+	}
+	if (passed != 0) {
+		settle_claim(&request, outer, passed, result == CUDA_SUCCESS);
+	}
+	if (result != CUDA_SUCCESS) {
+		if (outer != NULL) {
+			outer->next_status = (int)result;
+		}
+		return NULL;
+	}
+	return (void *)(uintptr_t)request.pointer;
+}
+
+static void *next_allocate_async(void *state, uint64_t size, uint64_t alignment, uint32_t flags,
+				 void *stream)
+{
+	(void)flags;
+	return next_allocate_any(state, size, alignment, true, stream);
+}
+
+static void *next_allocate(void *state, uint64_t size, uint64_t alignment, uint32_t flags)
+{
+	(void)flags;
+	return next_allocate_any(state, size, alignment, false, NULL);
+}
+
+static CUresult give_to_driver(const struct cw_handle *held, void *stream, bool per_thread);
+
+bool cw_held_enter(struct cw_request *request)
+{
+	struct cw_handle held = {
+		.key = request->pointer,
+		.value = request->charged,
+		.value2 = facts(request),
+	};
+
+	if (cw_handles_set(HELD_SPACE, held.key, held.value, held.value2) < 0) {
+		give_to_driver(&held, request->stream,
+			       (request->flags & CUWEIR_EVENT_PER_THREAD) != 0);
+		return false;
+	}
+	cw_total_hold(request->device, request->kind, request->charged);
+	request->before = cw_total_current(request->device, request->kind);
+	request->after = request->before;
+	return true;
+}
+
+void cw_held_bind(struct cw_request *request)
+{
+	struct cw_handle held;
+	uint64_t context;
+
+	if (!cw_handles_get(HELD_SPACE, request->pointer, &held)) {
+		return;
+	}
+	context = held.value2 >> FACT_CONTEXT_SHIFT;
+	request->origin_flags &= (uint8_t)~CW_ORIGIN_CONTEXT_BOUND;
+	if (context != 0) {
+		request->origin_flags |= CW_ORIGIN_CONTEXT_BOUND;
+	}
+	request->context = (void *)(uintptr_t)context;
+}
+
+bool cw_is_served(uint64_t pointer)
+{
+	struct cw_record found;
+
+	return cw_chain.has_allocator && cw_ledger_find(pointer, &found) &&
+	       cw_origin_get(found.origin)->policy != 0;
+}
+
+static CUresult give_to_driver(const struct cw_handle *held, void *stream, bool per_thread)
+{
+	uint64_t kind = held->value2 & FACT_KIND_MASK;
+	void *real;
+
+	if (held->value2 & FACT_ASYNC) {
+		real = cw_real_of(per_thread ? CW_HOOK_cuMemFreeAsync_ptsz
+					     : CW_HOOK_cuMemFreeAsync);
+		return real != NULL ? ((free_async_fn)real)((CUdeviceptr)held->key, stream)
+				    : CUDA_ERROR_NOT_FOUND;
+	}
+	if (kind == CUWEIR_KIND_HOST) {
+		real = cw_real_of(CW_HOOK_cuMemFreeHost);
+		return real != NULL ? ((free_host_fn)real)((void *)(uintptr_t)held->key)
+				    : CUDA_ERROR_NOT_FOUND;
+	}
+	real = cw_real_of(CW_HOOK_cuMemFree_v2);
+	return real != NULL ? ((free_fn)real)((CUdeviceptr)held->key) : CUDA_ERROR_NOT_FOUND;
+}
+
+static void settle_held(const struct cw_handle *held)
+{
+	int device = (int)(int8_t)(held->value2 >> FACT_DEVICE_SHIFT & 0xff);
+	unsigned int kind = (unsigned int)(held->value2 & FACT_KIND_MASK);
+
+	cw_total_unhold(device, kind, held->value);
+	cw_budget_return(cw_budget_of(device, kind), held->value);
+}
+
+/* Inner policies hear of the free as of the allocation. */
+static void tell_inner(struct cw_request *request, uint32_t place, bool before)
+{
+	if (before) {
+		cw_release_announce(request, place);
+	} else {
+		cw_release_tell(request, place);
+	}
+}
+
+static bool next_deallocate_any(void *state, void *memory, void *stream)
+{
+	struct cw_policy *policy = state;
+	uint32_t place = (uint32_t)(policy - cw_chain.policies) + 1;
+	const struct cw_request *outer = cw_thread.request;
+	struct cw_request request;
+	struct cw_handle held;
+	bool per_thread = outer != NULL && (outer->flags & CUWEIR_EVENT_PER_THREAD) != 0;
+
+	if (memory == NULL) {
+		return true;
+	}
+	if (!cw_handles_remove(HELD_SPACE, (uint64_t)(uintptr_t)memory, &held)) {
+		return false;
+	}
+	cw_driver_request(&request, CW_HOOK_cuMemFree_v2, NULL, NULL, held.value);
+	request.kind = (uint8_t)(held.value2 & FACT_KIND_MASK);
+	request.device = (int)(int8_t)(held.value2 >> FACT_DEVICE_SHIFT & 0xff);
+	request.pointer = held.key;
+	request.stream = stream;
+	request.in_callback = cw_thread.in_callback;
+	request.flags = CUWEIR_EVENT_HELD | CUWEIR_EVENT_NESTED;
+	request.before = cw_total_current(request.device, request.kind);
+	request.after = request.before;
+	tell_inner(&request, place, true);
+	if (give_to_driver(&held, stream, per_thread) != CUDA_SUCCESS) {
+		cw_handles_set(HELD_SPACE, held.key, held.value, held.value2);
+		return false;
+	}
+	settle_held(&held);
+	cw_wait_freed();
+	tell_inner(&request, place, false);
+	return true;
+}
+
+static bool next_deallocate_async(void *state, void *memory, void *stream)
+{
+	return next_deallocate_any(state, memory, stream);
+}
+
+static bool next_deallocate(void *state, void *memory)
+{
+	return next_deallocate_any(state, memory, NULL);
+}
+
+/* The driver cannot: the block is as it was. */
+static void *next_reallocate(void *state, void *memory, uint64_t alignment, uint64_t new_size)
+{
+	(void)state, (void)memory, (void)alignment, (void)new_size;
+	return NULL;
+}
+
+const struct cuweir_allocator cw_next = {
+	.struct_size = sizeof(struct cuweir_allocator),
+	.allocate_async = next_allocate_async,
+	.deallocate_async = next_deallocate_async,
+	.reallocate = next_reallocate,
+	.allocate = next_allocate,
+	.deallocate = next_deallocate,
+};
+
+static bool goes_with(const struct cw_handle *entry, void *argument)
+{
+	if (entry->value2 >> FACT_CONTEXT_SHIFT != (uint64_t)(uintptr_t)argument) {
+		return false;
+	}
+	settle_held(entry);
+	return true;
+}
+
+void cw_held_context_ended(void *context)
+{
+	cw_handles_remove_if(HELD_SPACE, goes_with, context);
+}

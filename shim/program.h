@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The event handler that a program sets by cuweir.h: place 0 of the chain, the outermost. It
+ * comes and goes while other threads allocate; after cw_program_clear has returned, no callback
+ * of it runs or begins in another thread.
+ */
+#ifndef CW_PROGRAM_H
+#define CW_PROGRAM_H
+
+#include <cuweir/cuweir.h>
+
+#include "chain.h"
+
+/* Fills place 0, at the opening. */
+void cw_program_place(struct cw_policy *policy);
+
+/* CUWEIR_ERROR_NOT_PERMITTED where one is set already, which stays. */
+int cw_program_set(const struct cuweir_event_handler *handler, void *state, bool debug);
+void cw_program_clear(void);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve.h"
+
+#include <errno.h>
+
+#include "grant.h"
+#include "host.h"
+#include "resolve.h"
+#include "thread.h"
+#include "where.h"
+
+typedef CUresult (*synchronize_fn)(void);
+typedef CUresult (*stream_synchronize_fn)(CUstream);
+typedef CUresult (*push_fn)(CUcontext);
+typedef CUresult (*pop_fn)(CUcontext *);
+
+/* What a call of an allocator changes of the thread, and what it was. */
+struct visit {
+	struct cw_thread thread;
+	int saved_errno;
+	bool pushed;
+};
+
+/*
+ * Makes the context current that the memory is for, where another one is: an allocator then
+ * takes and orders its blocks in the right one.
+ */
+static bool push_context(CUcontext wanted)
+{
+	push_fn push = (push_fn)cw_real_of(CW_HOOK_cuCtxPushCurrent_v2);
+	struct cw_where here;
+
+	cw_where_current(&here);
+	if (CW_LIKELY(wanted == NULL || wanted == here.context)) {
+		return false;
+	}
+	if (cw_capture_open() || push == NULL || push(wanted) != CUDA_SUCCESS) {
+		return false;
+	}
+	cw_heard_current(wanted);
+	return true;
+}
+
+/* As a callback: the policy's calls are nested, and its allocator learns the facts. */
+static struct visit enter(const struct cw_policy *policy, struct cw_request *request,
+			  CUcontext context, struct cuweir_event *event)
+{
+	struct visit visit = { .thread = cw_thread, .saved_errno = errno };
+
+	visit.pushed = push_context(context);
+	cw_event_fill(event, request);
+	event->context = context;
+	cw_thread.request = request;
+	cw_thread.event = event;
+	cw_thread.in_callback |= policy->bit;
+	return visit;
+}
+
+static void leave(const struct visit *visit)
+{
+	pop_fn pop = (pop_fn)cw_real_of(CW_HOOK_cuCtxPopCurrent_v2);
+	CUcontext popped;
+
+	cw_thread.request = visit->thread.request;
+	cw_thread.event = visit->thread.event;
+	cw_thread.in_callback = visit->thread.in_callback;
+	if (CW_UNLIKELY(visit->pushed) && pop != NULL) {
+		pop(&popped);
+		cw_thread.context = visit->thread.context;
+		cw_thread.context_known = visit->thread.context_known;
+		cw_thread.device = visit->thread.device;
+	}
+	errno = visit->saved_errno;
+}
+
+static bool is_stream_ordered(const struct cw_request *request)
+{
+	return (request->flags & CUWEIR_EVENT_STREAM_ORDERED) != 0;
+}
+
+bool cw_serves(const struct cw_policy *policy, const struct cw_request *request)
+{
+	uint32_t kinds = policy->table.serves != 0 ? policy->table.serves
+						   : CUWEIR_KIND_BIT(CUWEIR_KIND_DEVICE);
+
+	return policy->table.allocator != NULL && (kinds & CUWEIR_KIND_BIT(request->kind)) != 0 &&
+	       request->space == CW_KEY_ADDRESS && request->servable &&
+	       (request->flags & CUWEIR_EVENT_CAPTURING) == 0 &&
+	       (cw_thread.in_callback & policy->bit) == 0;
+}
+
+/*
+ * Memory of a synchronous call is valid in every stream at once (D-20): where the policy has
+ * only the stream-ordered form, its stream, the legacy one, is waited for.
+ */
+static void *allocate_sync(const struct cw_policy *policy, struct cw_request *request)
+{
+	const struct cuweir_allocator *allocator = policy->table.allocator;
+	stream_synchronize_fn synchronize;
+	void *memory;
+
+	if (allocator->allocate != NULL) {
+		return allocator->allocate(policy->state, request->requested, 0, 0);
+	}
+	memory = allocator->allocate_async(policy->state, request->requested, 0, 0,
+					   CU_STREAM_LEGACY);
+	synchronize = (stream_synchronize_fn)cw_real_of(CW_HOOK_cuStreamSynchronize);
+	if (memory != NULL && synchronize != NULL) {
+		synchronize(CU_STREAM_LEGACY);
+	}
+	return memory;
+}
+
+CUresult cw_serve(struct cw_request *request, uint32_t place)
+{
+	const struct cw_policy *policy = &cw_chain.policies[place];
+	CUcontext context = request->context;
+	struct cuweir_event event;
+	struct cw_where where;
+	struct visit visit;
+	void *memory;
+
+	request->next_status = CUDA_SUCCESS;
+	if (is_stream_ordered(request)) {
+		cw_where_of_stream(request->stream, &where);
+		context = where.context;
+	}
+	visit = enter(policy, request, context, &event);
+	if (is_stream_ordered(request) && policy->table.allocator->allocate_async != NULL) {
+		memory = policy->table.allocator->allocate_async(policy->state,
+								 request->requested, 0, 0,
+								 request->stream);
+	} else {
+		memory = allocate_sync(policy, request);
+	}
+	leave(&visit);
+	if (memory == NULL) {
+		return request->next_status != CUDA_SUCCESS ? (CUresult)request->next_status
+							    : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return cw_grant_served(request, place, memory);
+}
+
+/* A synchronous free waits for the device, so that nobody uses the block any more (D-20). */
+static bool free_sync(const struct cw_policy *policy, const struct cw_request *request)
+{
+	const struct cuweir_allocator *allocator = policy->table.allocator;
+	synchronize_fn synchronize = (synchronize_fn)cw_real_of(CW_HOOK_cuCtxSynchronize);
+	void *memory = (void *)(uintptr_t)request->pointer;
+
+	if (allocator->deallocate != NULL) {
+		return allocator->deallocate(policy->state, memory);
+	}
+	if (!cw_capture_open() && synchronize != NULL) {
+		synchronize();
+	}
+	return allocator->deallocate_async(policy->state, memory, CU_STREAM_LEGACY);
+}
+
+/*
+ * Whether the allocator can keep the order of the stream: one of another context has nothing
+ * to do with those that its blocks are ordered in, and is waited for.
+ */
+static bool keeps_order(const struct cw_request *request)
+{
+	stream_synchronize_fn synchronize;
+	struct cw_where where;
+
+	cw_where_of_stream(request->stream, &where);
+	if (CW_LIKELY(request->context == NULL || where.context == request->context)) {
+		return true;
+	}
+	synchronize = (stream_synchronize_fn)cw_real_of(CW_HOOK_cuStreamSynchronize);
+	if (!cw_capture_open() && synchronize != NULL) {
+		synchronize(request->stream);
+	}
+	return false;
+}
+
+static CUresult give_back(struct cw_request *request, bool stream_ordered)
+{
+	const struct cw_policy *policy = &cw_chain.policies[request->owner - 1];
+	struct cuweir_event event;
+	struct visit visit;
+	bool done;
+
+	/* At exit policies are closed, and what they hold is left to the driver (D-21). */
+	if (request->owner > cw_chain_count()) {
+		return CUDA_SUCCESS;
+	}
+	stream_ordered = stream_ordered && keeps_order(request);
+	visit = enter(policy, request, request->context, &event);
+	if (stream_ordered && policy->table.allocator->deallocate_async != NULL) {
+		done = policy->table.allocator->deallocate_async(
+			policy->state, (void *)(uintptr_t)request->pointer, request->stream);
+	} else {
+		done = free_sync(policy, request);
+	}
+	leave(&visit);
+	return done ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cw_serve_undo(struct cw_request *request)
+{
+	return give_back(request, is_stream_ordered(request));
+}
+
+CUresult cw_serve_free(struct cw_request *request)
+{
+	return give_back(request, is_stream_ordered(request));
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Policies that serve memory: asking one for it, giving it back to the one whose it is, and
+ * what stands behind such a policy (`next`). Memory that a policy takes through `next` is held
+ * by it (D-11): not the program's, but taken from the driver.
+ */
+#ifndef CW_SERVE_H
+#define CW_SERVE_H
+
+#include "chain.h"
+#include "pipeline.h"
+
+/* Whether the policy has an allocator for this, and is not at work in this thread already. */
+bool cw_serves(const struct cw_policy *policy, const struct cw_request *request);
+
+/* Asks it; on success the memory is in the books. */
+CUresult cw_serve(struct cw_request *request, uint32_t place);
+
+/* request->pointer back to request->owner: of a veto, and of a free. */
+CUresult cw_serve_undo(struct cw_request *request);
+CUresult cw_serve_free(struct cw_request *request);
+
+/* The next of struct cuweir_host. */
+extern const struct cuweir_allocator cw_next;
+
+/* A block taken through `next` enters the books as held; false: no room, and it went back. */
+bool cw_held_enter(struct cw_request *request);
+
+/* Memory that is handed out goes with the context that its block goes with. */
+void cw_held_bind(struct cw_request *request);
+
+/* Whether this memory is some policy's, so that its free never is the driver's. */
+bool cw_is_served(uint64_t pointer);
+
+/* Memory held through `next` that goes with a context: no longer held. */
+void cw_held_context_ended(void *context);
+
+#endif
