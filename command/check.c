@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static bool all_well = true;
@@ -18,29 +17,18 @@ static void report(bool good, const char *what, const char *value)
 	printf("%-4s %-12s %s\n", good ? "ok" : "NOT", what, value);
 }
 
-/* Whether the shim is really mapped into a child that is started with it. */
-static bool is_loaded(const char *shim)
-{
-	int status;
-	pid_t child = fork();
-
-	if (child == 0) {
-		setenv("LD_PRELOAD", shim, 1);
-		execl("/bin/sh", "sh", "-c", "grep -q libcuweir /proc/$$/maps", (char *)NULL);
-		_exit(127);
-	}
-	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
-	       WEXITSTATUS(status) == 0;
-}
-
 static void check_installation(const struct places *places)
 {
+	char buffer[2048];
+	const char *wrong;
 	void *driver;
 
 	report(places->shim[0] != '\0', "shim", places->shim[0] != '\0' ? places->shim
 								       : "libcuweir.so not found");
 	if (places->shim[0] != '\0') {
-		report(is_loaded(places->shim), "preload", "into a child of this command");
+		setenv("LD_PRELOAD", places->shim, 1);
+		wrong = try_settings(buffer, sizeof(buffer));
+		report(wrong == NULL, "preload", wrong == NULL ? "works" : wrong);
 	}
 	report(places->policies[0] != '\0', "policies",
 	       places->policies[0] != '\0' ? places->policies : "no directory of policies");
@@ -56,10 +44,10 @@ static void check_file(const char *path)
 {
 	struct inspection found;
 
-	inspect(path, &found);
+	inspect(path, true, &found);
 	report(found.readable, "program", path);
 	if (found.script) {
-		printf("%-4s %-12s %s\n", "", "script", found.interpreter);
+		report(access(found.interpreter, X_OK) == 0, "script", found.interpreter);
 		return;
 	}
 	report(found.elf, "format", found.elf ? "ELF" : "neither ELF nor a script");
@@ -89,7 +77,7 @@ static void check_file(const char *path)
 					      "are heard when they come");
 		break;
 	}
-	if (found.deepbind) {
+	if (found.opens_namespaces) {
 		printf("%-4s %-12s uses dlmopen: what it opens so is not heard\n", "", "note");
 	}
 }
@@ -100,7 +88,7 @@ int command_check(int argc, char **argv)
 	char path[PATH_SIZE];
 	int first = argc > 1 && strcmp(argv[1], "--") == 0 ? 2 : 1;
 
-	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+	if (wants_help(argc, argv)) {
 		puts("usage: cuweir check [PROGRAM]\n\n"
 		     "Says what is installed, and whether and how a program will be seen.\n"
 		     "Exit status: 0 when all is well, 1 when something is not, 127 when there is\n"

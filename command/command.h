@@ -21,7 +21,7 @@ enum { PATH_SIZE = 4096 };
 /* "cuweir: " + text + newline, to stderr. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Exits with STATUS_BAD_SETTING after complaining. */
+/* The same, and exits with STATUS_BAD_SETTING. */
 _Noreturn void refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- where things are (places.c): beside the command, installed or in a build tree -------- */
@@ -30,6 +30,7 @@ struct places {
 	char shim[PATH_SIZE];       /* libcuweir.so */
 	char policies[PATH_SIZE];   /* directory of NAME.so */
 	char simulation[PATH_SIZE]; /* directory of the simulated libcuda.so.1 and libcudart */
+	char symbolize[PATH_SIZE];  /* the script */
 };
 
 /* Fills in what exists; a name that is not there is empty. */
@@ -47,29 +48,42 @@ struct inspection {
 	bool elf;
 	bool script;             /* begins with #! */
 	bool same_class;         /* of this machine and word size */
-	bool dynamic;            /* has an interpreter or is a library, so it can be preloaded */
+	bool dynamic;            /* has an interpreter, so it can be preloaded */
 	bool privileged;         /* setuid, setgid or capabilities: the loader ignores us */
 	bool links_driver;       /* NEEDED libcuda.so.1 */
 	bool opens_driver;       /* mentions libcuda.so.1 without being linked to it */
-	bool deepbind;           /* mentions no preload can reach: dlmopen */
+	bool opens_namespaces;   /* mentions dlmopen, which no preload reaches */
 	enum cudart_form cudart;
 	char cudart_name[128];   /* "libcudart.so.13" */
 	char interpreter[256];   /* of a script */
 };
 
-void inspect(const char *path, struct inspection *ret);
+/* `whole` reads all of the file, to find names in it; else its headers alone. */
+void inspect(const char *path, bool whole, struct inspection *ret);
+
+/* ---- trying the settings in a process of their own (trial.c) -------------------------------- */
+
+/*
+ * Starts this command with the shim and the settings that are in the environment now, has it
+ * open the policies, and ends it. NULL where all is well, else why not, in the buffer.
+ */
+const char *try_settings(char *buffer, size_t size);
+
+/* What that process does; its status is the answer. */
+_Noreturn void be_tried(void);
+
+/* Of its argv[1]. */
+#define TRIAL_ARGUMENT "--trial"
 
 /* ---- the subcommands; argv[0] is the subcommand's name --------------------------------------- */
 
 int command_run(int argc, char **argv);
 int command_check(int argc, char **argv);
 int command_policies(int argc, char **argv);
+int command_symbolize(int argc, char **argv);
+int command_completions(int argc, char **argv);
 
-/* "8GiB", "512M", "80%"...; false where it is not a size. */
-bool is_size(const char *text, bool percent_allowed);
-
-/* One policy of a chain, "name[:arguments]": NULL where it can be loaded, else why not. */
-const char *check_policy(const struct places *places, const char *element, char *buffer,
-			 size_t size);
+/* Whether the subcommand is asked for its help. */
+bool wants_help(int argc, char **argv);
 
 #endif

@@ -110,7 +110,7 @@ static bool mentions(const struct image *image, const char *text)
 	return memmem(image->bytes, image->size, text, strlen(text)) != NULL;
 }
 
-static void read_elf(const struct image *image, struct inspection *ret)
+static void read_elf(const struct image *image, bool whole, struct inspection *ret)
 {
 	const ElfW(Ehdr) *header = range(image, 0, sizeof(*header));
 	const ElfW(Phdr) *phdr;
@@ -129,16 +129,18 @@ static void read_elf(const struct image *image, struct inspection *ret)
 			read_dynamic(image, phdr, count, &phdr[i], ret);
 		}
 	}
-	ret->dynamic |= header->e_type == ET_DYN && ret->cudart == CUDART_SHARED;
+	if (!whole) {
+		return;
+	}
 	/* NVIDIA's static runtime opens the driver by this name, and says what it is. */
 	if (ret->cudart == CUDART_NONE && mentions(image, "libcuda.so.1")) {
-		if (mentions(image, "cudart")) {
+		if (mentions(image, "cudart") || mentions(image, "cudaMalloc")) {
 			ret->cudart = CUDART_STATIC;
 		} else {
 			ret->opens_driver = true;
 		}
 	}
-	ret->deepbind = mentions(image, "dlmopen");
+	ret->opens_namespaces = mentions(image, "dlmopen");
 }
 
 static void read_script(const struct image *image, struct inspection *ret)
@@ -147,7 +149,7 @@ static void read_script(const struct image *image, struct inspection *ret)
 	size_t begin;
 
 	ret->script = true;
-	while (length < image->size && (image->bytes[length] == ' ')) {
+	while (length < image->size && (image->bytes[length] == ' ' || image->bytes[length] == '\t')) {
 		length++;
 	}
 	begin = length;
@@ -158,7 +160,7 @@ static void read_script(const struct image *image, struct inspection *ret)
 		 (const char *)image->bytes + begin);
 }
 
-void inspect(const char *path, struct inspection *ret)
+void inspect(const char *path, bool whole, struct inspection *ret)
 {
 	struct image image = { 0 };
 	struct stat status;
@@ -184,7 +186,7 @@ void inspect(const char *path, struct inspection *ret)
 	image.size = (size_t)status.st_size;
 	ret->readable = true;
 	if (memcmp(image.bytes, ELFMAG, SELFMAG) == 0) {
-		read_elf(&image, ret);
+		read_elf(&image, whole, ret);
 	} else if (image.bytes[0] == '#' && image.bytes[1] == '!') {
 		read_script(&image, ret);
 	}

@@ -33,10 +33,17 @@ void refuse(const char *format, ...)
 	exit(STATUS_BAD_SETTING);
 }
 
+bool wants_help(int argc, char **argv)
+{
+	return argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+}
+
 static const char help[] =
 	"usage: cuweir run [options] [--] PROGRAM [ARGUMENTS]\n"
 	"       cuweir check [PROGRAM]\n"
 	"       cuweir policies [NAME]\n"
+	"       cuweir symbolize [FILE]\n"
+	"       cuweir completions bash | zsh | fish\n"
 	"       cuweir --version | --help\n"
 	"\n"
 	"Watches, governs and explains the GPU memory of a CUDA program that is not changed.\n"
@@ -44,6 +51,8 @@ static const char help[] =
 	"  run       runs a program under policies            cuweir run --help\n"
 	"  check     what is installed, and whether a program will be seen\n"
 	"  policies  what policies there are, and their arguments\n"
+	"  symbolize adds functions and source lines to a report or log\n"
+	"  completions  prints what a shell completes; for a file that it reads\n"
 	"\n"
 	"A program that runs out of memory:   cuweir run --report -- python train.py\n"
 	"The same within 8 GiB:               cuweir run --limit 8GiB -- python train.py\n"
@@ -58,6 +67,8 @@ int main(int argc, char **argv)
 		{ "run", command_run },
 		{ "check", command_check },
 		{ "policies", command_policies },
+		{ "symbolize", command_symbolize },
+		{ "completions", command_completions },
 	};
 
 	if (argc < 2) {
@@ -69,6 +80,9 @@ int main(int argc, char **argv)
 		fputs(help, stdout);
 		return 0;
 	}
+	if (strcmp(argv[1], TRIAL_ARGUMENT) == 0) {
+		be_tried();
+	}
 	if (strcmp(argv[1], "--version") == 0) {
 		puts("cuweir " CUWEIR_VERSION);
 		return 0;
@@ -78,5 +92,6 @@ int main(int argc, char **argv)
 			return commands[i].run(argc - 1, argv + 1);
 		}
 	}
-	refuse("\"%s\" is not a command; want run, check or policies (cuweir --help)", argv[1]);
+	refuse("\"%s\" is not a command; want run, check, policies, symbolize or completions "
+	       "(cuweir --help)", argv[1]);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "options.h"
 
-#include <ctype.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,20 +13,18 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static const char short_options[] = "+p:l:do:r::s:vqh";
+/* "+": options end at the program; ":": what is wrong is said here. */
+static const char short_options[] = "+:p:l:do:r::s:vqh";
 
-bool is_size(const char *text, bool percent_allowed)
+enum { SIM_DEVICES = 16 };
+
+/* As the simulated GPU reads it: 24GiB, 512M, 1000. */
+static bool is_size(const char *text)
 {
-	const char *at = text;
+	const char *at = text + strspn(text, "0123456789");
 
-	while (isdigit((unsigned char)*at)) {
-		at++;
-	}
 	if (at == text) {
 		return false;
-	}
-	if (*at == '%') {
-		return percent_allowed && at[1] == '\0' && strtoul(text, NULL, 10) <= 100;
 	}
 	if (*at != '\0' && strchr("KMGTkmgt", *at) != NULL) {
 		at++;
@@ -37,30 +34,6 @@ bool is_size(const char *text, bool percent_allowed)
 	return *at == '\0';
 }
 
-/* [DEVICE=]SIZE, several joined by commas. */
-static bool is_limit(const char *text)
-{
-	char copy[256];
-	char *rest = NULL;
-
-	snprintf(copy, sizeof(copy), "%s", text);
-	for (char *part = strtok_r(copy, ",", &rest); part != NULL;
-	     part = strtok_r(NULL, ",", &rest)) {
-		char *equal_sign = strchr(part, '=');
-		char *digits = strncmp(part, "gpu", 3) == 0 ? part + 3 : part;
-
-		if (equal_sign != NULL &&
-		    (equal_sign == digits ||
-		     strspn(digits, "0123456789") != (size_t)(equal_sign - digits))) {
-			return false;
-		}
-		if (!is_size(equal_sign != NULL ? equal_sign + 1 : part, true)) {
-			return false;
-		}
-	}
-	return *text != '\0';
-}
-
 static bool is_sim(const char *text)
 {
 	char size[64];
@@ -68,9 +41,9 @@ static bool is_sim(const char *text)
 	const char *devices = text[length] == ':' ? text + length + 1 : "1";
 
 	snprintf(size, sizeof(size), "%.*s", (int)length, text);
-	return is_size(size, false) && *devices != '\0' &&
+	return is_size(size) && *devices != '\0' &&
 	       strspn(devices, "0123456789") == strlen(devices) && atoi(devices) > 0 &&
-	       atoi(devices) <= 64;
+	       atoi(devices) <= SIM_DEVICES;
 }
 
 static void add_policy(struct options *options, const char *element)
@@ -84,13 +57,31 @@ static void add_policy(struct options *options, const char *element)
 		 length > 0 ? ";" : "", element);
 }
 
+/* A chain that the environment names stays, unless there is another; the limit is innermost. */
+static void start_chain(struct options *options)
+{
+	const char *there = getenv("CUWEIR_POLICY");
+	char element[512];
+
+	if (options->chain[0] == '\0' && there != NULL) {
+		add_policy(options, there);
+	}
+	if (options->limit != NULL) {
+		if (strlen(options->limit) > sizeof(element) / 2) {
+			refuse("--limit: too long");
+		}
+		snprintf(element, sizeof(element), "limit:%s", options->limit);
+		add_policy(options, element);
+	}
+}
+
 static int number(const char *name, const char *text, int least, int most)
 {
 	char *end;
 	long value = strtol(text, &end, 10);
 
 	if (*text == '\0' || *end != '\0' || value < least || value > most) {
-		refuse("--%s %s: want a number from %d to %d", name, text, least, most);
+		refuse("--%s %s: want a whole number from %d to %d", name, text, least, most);
 	}
 	return (int)value;
 }
@@ -124,16 +115,18 @@ static void read_report(struct options *options)
 }
 
 /* False: help. */
-static bool read_one(struct options *options, int letter, const char *long_name)
+static bool read_one(struct options *options, int letter, const char *long_name, const char *word)
 {
 	switch (letter) {
 	case 'p':
+		if (*optarg == '\0') {
+			refuse("--policy: want NAME or NAME:ARGUMENTS (cuweir policies)");
+		}
 		add_policy(options, optarg);
 		break;
 	case 'l':
-		if (!is_limit(optarg)) {
-			refuse("--limit %s: not a size; want e.g. 500M, 8GiB, 80%%, "
-			       "0=8GiB,1=512MiB", optarg);
+		if (*optarg == '\0') {
+			refuse("--limit: want a size: 8GiB");
 		}
 		options->limit = optarg;
 		break;
@@ -148,8 +141,8 @@ static bool read_one(struct options *options, int letter, const char *long_name)
 		break;
 	case 's':
 		if (!is_sim(optarg)) {
-			refuse("--sim %s: want a size and perhaps a number of devices, e.g. 24GiB:2",
-			       optarg);
+			refuse("--sim %s: want a size and perhaps a number of devices up to %d: "
+			       "24GiB:2", optarg, SIM_DEVICES);
 		}
 		options->sim = optarg;
 		break;
@@ -164,8 +157,10 @@ static bool read_one(struct options *options, int letter, const char *long_name)
 	case 0:
 		read_long(options, long_name);
 		break;
+	case ':':
+		refuse("%s: want a value after it (cuweir run --help)", word);
 	default:
-		refuse("want options that cuweir run has (cuweir run --help)");
+		refuse("%s is not an option of cuweir run (cuweir run --help)", word);
 	}
 	return true;
 }
@@ -178,19 +173,15 @@ bool read_options(struct options *ret, int argc, char **argv)
 	memset(ret, 0, sizeof(*ret));
 	ret->verbose = 1;
 	optind = 1;
+	opterr = 0;
 	while ((letter = getopt_long(argc, argv, short_options, long_options, &index)) != -1) {
-		if (!read_one(ret, letter, long_options[index].name)) {
+		if (!read_one(ret, letter, long_options[index].name, argv[optind - 1])) {
 			return false;
 		}
 	}
 	if (ret->only != NULL && ret->skip != NULL) {
 		refuse("--only and --skip are both given; want one of them");
 	}
-	if (ret->limit != NULL) {
-		char element[512];
-
-		snprintf(element, sizeof(element), "limit:%s", ret->limit);
-		add_policy(ret, element);
-	}
+	start_chain(ret);
 	return true;
 }

@@ -6,7 +6,7 @@
 #include "command.h"
 
 struct options {
-	char chain[PATH_SIZE]; /* CUWEIR_POLICY; "" for none */
+	char chain[PATH_SIZE]; /* CUWEIR_POLICY, with the limit; "" for none */
 	const char *limit;
 	const char *log;
 	const char *report;

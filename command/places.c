@@ -14,6 +14,10 @@
 #define CUWEIR_LIBDIR_FROM_BIN "../lib"
 #endif
 
+#ifndef CUWEIR_LIBEXECDIR_FROM_BIN
+#define CUWEIR_LIBEXECDIR_FROM_BIN "../libexec"
+#endif
+
 static bool exists(const char *path)
 {
 	return access(path, R_OK) == 0;
@@ -28,7 +32,8 @@ static void choose(char target[PATH_SIZE], const char *directory, const char *in
 
 	target[0] = '\0';
 	for (size_t i = 0; i < 2 && target[0] == '\0'; i++) {
-		snprintf(path, sizeof(path), "%s/%s", directory, candidates[i]);
+		snprintf(path, sizeof(path), "%s/%s",
+			 candidates[i][0] == '/' ? "" : directory, candidates[i]);
 		if (exists(path) && realpath(path, target) == NULL) {
 			target[0] = '\0';
 		}
@@ -52,6 +57,8 @@ void find_places(struct places *places)
 	choose(places->policies, directory, CUWEIR_LIBDIR_FROM_BIN "/cuweir", "../policy");
 	choose(places->simulation, directory, CUWEIR_LIBDIR_FROM_BIN "/cuweir/sim",
 	       "../tests/sim/lib");
+	choose(places->symbolize, directory, CUWEIR_LIBEXECDIR_FROM_BIN "/cuweir/symbolize",
+	       "symbolize");
 }
 
 static bool is_file(const char *path)
@@ -63,7 +70,7 @@ static bool is_file(const char *path)
 
 bool find_program(const char *name, char path[PATH_SIZE])
 {
-	const char *directories = getenv("PATH");
+	const char *directories = getenv("PATH") != NULL ? getenv("PATH") : "/bin:/usr/bin";
 
 	if (strchr(name, '/') != NULL) {
 		snprintf(path, PATH_SIZE, "%s", name);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "options.h"
@@ -23,38 +24,55 @@ static const char help[] =
 #include "options.def"
 #undef OPTION
 	"\n"
-	"Exit status: the program's; 125 for a bad setting, 126 for a program that cannot be\n"
-	"executed, 127 for one that is not found.\n";
+	"Exit status: the program's; 125 for a setting that is wrong or a program that cannot be\n"
+	"watched, 126 for one that cannot be executed, 127 for one that is not found.\n";
+
+static _Noreturn void not_executable(const char *path, const char *why)
+{
+	complain("%s: cannot be executed: %s", path, why);
+	exit(STATUS_NOT_EXECUTABLE);
+}
+
+static void check_script(const char *path, const char *interpreter)
+{
+	if (access(interpreter, F_OK) != 0) {
+		complain("%s: its interpreter %s is not there", path, interpreter);
+		exit(STATUS_NOT_FOUND);
+	}
+}
 
 /* Files are looked at before anything is set, so that a broken job fails in the first second. */
-static void check_program(const char *name, char path[PATH_SIZE], const struct options *options)
+static void check_program(const char *name, char path[PATH_SIZE])
 {
 	struct inspection found;
+	struct stat status;
 
 	if (!find_program(name, path)) {
 		complain("%s: there is no such program", name);
 		exit(STATUS_NOT_FOUND);
 	}
+	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+		not_executable(path, "it is a directory; want a program");
+	}
 	if (access(path, X_OK) != 0) {
-		complain("%s: cannot be executed (%s); try chmod +x, or name its interpreter", path,
-			 strerror(errno));
-		exit(STATUS_NOT_EXECUTABLE);
+		not_executable(path, errno == EACCES ? "no permission; try chmod +x, or name its "
+						       "interpreter before it"
+						     : strerror(errno));
 	}
-	inspect(path, &found);
-	if (found.privileged) {
-		refuse("%s is setuid or has capabilities, so the loader preloads nothing into it; "
-		       "want a plain copy of it", path);
-	}
+	inspect(path, false, &found);
 	if (found.elf && !found.same_class) {
-		refuse("%s is for another machine than libcuweir.so; want a build for this one",
-		       path);
+		not_executable(path, "it is for another machine; want a build for this one");
+	}
+	if (found.privileged) {
+		refuse("%s is setuid, setgid or has capabilities, so that the loader preloads "
+		       "nothing into it; want a plain copy of it", path);
 	}
 	if (found.elf && !found.dynamic) {
-		refuse("%s is statically linked, so nothing can be preloaded into it; want a "
+		refuse("%s is statically linked, so that nothing can be preloaded into it; want a "
 		       "dynamically linked build", path);
 	}
-	if (found.script && options->verbose > 1) {
-		complain("%s is a script; its interpreter and its children are watched", path);
+	if (found.script) {
+		check_script(path, found.interpreter);
 	}
 }
 
@@ -74,12 +92,23 @@ static void check_places(const struct places *places, const struct options *opti
 	}
 }
 
-/* The directory must be there and writable; the file's name has the process's id in it. */
+/* The file is made by the program's own process, whose id its name may have in it. */
 static void check_log(const char *pattern)
 {
 	char directory[PATH_SIZE];
 	const char *slash = strrchr(pattern, '/');
+	struct stat status;
 
+	if (stat(pattern, &status) == 0) {
+		if (S_ISDIR(status.st_mode)) {
+			refuse("--log %s: it is a directory; want a file", pattern);
+		}
+		if (access(pattern, W_OK) != 0) {
+			refuse("--log %s: %s; want a file that can be written", pattern,
+			       strerror(errno));
+		}
+		return;
+	}
 	if (slash == NULL) {
 		snprintf(directory, sizeof(directory), ".");
 	} else {
@@ -92,27 +121,41 @@ static void check_log(const char *pattern)
 	}
 }
 
-static void check_policies(const struct places *places, char *chain)
+/* The shim's words, with the option's name where the chain is what one was given. */
+static void check_settings(const struct options *options)
 {
-	char copy[PATH_SIZE];
-	char reason[512];
-	char *rest = NULL;
+	static const char variable[] = "CUWEIR_POLICY=\"";
+	static const char end[] = "; the policy is left out";
+	char buffer[2048];
+	const char *wrong = try_settings(buffer, sizeof(buffer));
+	const char *quote;
+	size_t length;
+	bool limit;
 
-	snprintf(copy, sizeof(copy), "%s", chain);
-	for (char *element = strtok_r(copy, ";", &rest); element != NULL;
-	     element = strtok_r(NULL, ";", &rest)) {
-		const char *wrong = check_policy(places, element, reason, sizeof(reason));
-
-		if (wrong != NULL) {
-			refuse("--policy %s: %s", element, wrong);
-		}
+	if (wrong == NULL) {
+		return;
 	}
+	quote = strstr(wrong, "\": ");
+	if (strncmp(wrong, variable, sizeof(variable) - 1) != 0 || quote == NULL) {
+		refuse("%s", wrong);
+	}
+	wrong += sizeof(variable) - 1;
+	limit = options->limit != NULL && strncmp(wrong, "limit:", 6) == 0 &&
+		strncmp(wrong + 6, options->limit, (size_t)(quote - wrong) - 6) == 0;
+	wrong += limit ? 6 : 0;
+	length = strlen(quote + 3);
+	if (length >= sizeof(end) - 1 && strcmp(quote + 3 + length - (sizeof(end) - 1), end) == 0) {
+		length -= sizeof(end) - 1;
+	}
+	refuse("%s %.*s: %.*s", limit ? "--limit" : "--policy", (int)(quote - wrong), wrong,
+	       (int)length, quote + 3);
 }
 
+/* As execvp does: a file without a first line that names an interpreter is the shell's. */
 static void become(char **argv, const char *path)
 {
-	execv(path, argv);
-	complain("%s: %s", path, strerror(errno));
+	execvp(path, argv);
+	complain("%s: cannot be executed: %s", path, strerror(errno));
 	exit(errno == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
 }
 
@@ -128,22 +171,21 @@ int command_run(int argc, char **argv)
 	}
 	find_places(&places);
 	check_places(&places, &options);
-	if (options.chain[0] != '\0') {
-		check_policies(&places, options.chain);
+	if (!options.print_env && optind >= argc) {
+		refuse("want a program to run (cuweir run --help)");
 	}
-	if (options.log != NULL) {
-		check_log(options.log);
+	if (optind < argc) {
+		check_program(argv[optind], path);
 	}
+	set_variables(&options, &places);
+	if (getenv("CUWEIR_LOG") != NULL && *getenv("CUWEIR_LOG") != '\0') {
+		check_log(getenv("CUWEIR_LOG"));
+	}
+	check_settings(&options);
 	if (options.print_env) {
-		set_variables(&options, &places);
 		print_variables();
 		return 0;
 	}
-	if (optind >= argc) {
-		refuse("want a program to run (cuweir run --help)");
-	}
-	check_program(argv[optind], path, &options);
-	set_variables(&options, &places);
 	if (options.error_exitcode != 0) {
 		return watch(argv + optind, path, options.error_exitcode);
 	}

@@ -1,96 +1,136 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A limit of device memory: SIZE for every device, or DEVICE=SIZE[,DEVICE=SIZE...]. Exact and
- * inclusive, by the budget of the shim, which counts what is taken from the driver and what is
- * reserved. A program that asks how much memory there is sees the limit.
+ * The policy `limit`: no more device memory than this. Exact and inclusive, by the budget of
+ * the shim, which counts what is taken from the driver and what is reserved. A program that
+ * asks how much memory there is sees the limit.
+ *
+ * With shared= the processes of a user keep to it together: bytes are claimed in a file before
+ * the driver is asked, and settled by what came of it. The claim of an attempt that failed is
+ * given back when that is told; the thread remembers it until then.
  */
+#include "limit.h"
+
 #include <stdlib.h>
+#include <unistd.h>
 
-#include "args.h"
-
-enum { LIMIT_DEVICES = 64 };
-
-static const char want[] = "SIZE, or DEVICE=SIZE, as in 8GiB or 0=8GiB,1=512MiB";
-
-struct limit {
-	const struct cuweir_host *host;
-	uint64_t bytes[LIMIT_DEVICES]; /* UINT64_MAX: none */
+/* The attempt of this thread that is on its way, and the one within a callback during it. */
+struct claim {
+	const struct limit *limit;
+	uint64_t bytes;
+	int device;
 };
 
-static void set_all(struct limit *limit, uint64_t bytes)
+static _Thread_local struct claim claims[2] __attribute__((tls_model("initial-exec")));
+
+static struct claim *claim_of(const struct cuweir_event *event)
 {
-	for (int device = 0; device < LIMIT_DEVICES; device++) {
-		limit->bytes[device] = bytes;
+	return &claims[(event->flags & CUWEIR_EVENT_NESTED) != 0];
+}
+
+static bool is_limited(const struct limit *limit, const struct cuweir_event *event)
+{
+	return event->kind == CUWEIR_KIND_DEVICE && event->device >= 0 &&
+	       event->device < LIMIT_DEVICES && limit->bytes[event->device] != LIMIT_NONE;
+}
+
+static bool is_shared(const struct limit *limit, const struct cuweir_event *event)
+{
+	return limit->shared_name[0] != '\0' && is_limited(limit, event);
+}
+
+static void tell_stuck(struct limit *limit)
+{
+	if (!atomic_exchange(&limit->told, true)) {
+		char line[300];
+		snprintf(line, sizeof(line),
+			 "cuweir[%d]: limit: shared=%s cannot be asked: a stopped process holds its "
+			 "lock, or there are too many processes; allocations fail meanwhile",
+			 (int)getpid(), limit->shared_name);
+		limit->host->log(limit->host, line);
 	}
 }
 
-/* One argument; false where it cannot be read. */
-static bool read_pair(struct limit *limit, const struct args_pair *pair)
-{
-	uint64_t device;
-	uint64_t bytes;
+/* ---- shared= ------------------------------------------------------------------------------ */
 
-	if (pair->value.start == NULL) {
-		if (!args_size(pair->key, &bytes)) {
-			return false;
-		}
-		set_all(limit, bytes);
-		return true;
+static void give_claim_back(struct limit *limit, struct claim *claim)
+{
+	if (claim->limit == limit) {
+		claim->limit = NULL;
+		shared_subtract(&limit->shared, claim->device, claim->bytes);
 	}
-	if (!args_number(pair->key, &device) || device >= LIMIT_DEVICES ||
-	    !args_size(pair->value, &bytes)) {
-		return false;
-	}
-	limit->bytes[device] = bytes;
-	return true;
 }
 
-static int set_budgets(const struct limit *limit)
+static int claim_shared(struct limit *limit, const struct cuweir_event *event)
 {
-	for (int device = 0; device < LIMIT_DEVICES; device++) {
-		int status;
-
-		if (limit->bytes[device] == UINT64_MAX) {
-			continue;
-		}
-		status = limit->host->set_budget(limit->host, device, 0, limit->bytes[device]);
-		if (status != CUWEIR_SUCCESS) {
-			return limit->host->refuse(limit->host, "the budget could not be set");
-		}
+	struct claim *claim = claim_of(event);
+	int device = limit_shared_device(limit, event->device);
+	give_claim_back(limit, claim); /* an attempt that nothing was told of */
+	enum shared_result result =
+		device < 0 ? SHARED_STUCK :
+			     shared_claim(&limit->shared, device, limit->bytes[event->device],
+					  event->requested);
+	if (result == SHARED_STUCK) {
+		tell_stuck(limit);
 	}
+	if (result != SHARED_DONE) {
+		return CUWEIR_ERROR_OUT_OF_MEMORY;
+	}
+	*claim = (struct claim){ limit, event->requested, device };
 	return CUWEIR_SUCCESS;
 }
 
-static int open_limit(const struct cuweir_host *host, const char *arguments, void **ret_state)
+static int admit(void *state, const struct cuweir_event *event)
 {
-	struct args_text rest = args_begin(arguments);
-	struct args_pair pair = { 0 };
-	struct limit *limit;
-	int status;
-
-	if (rest.start == NULL) {
-		return host->refuse(host, "no limit: want SIZE, or DEVICE=SIZE");
+	struct limit *limit = state;
+	if (atomic_load_explicit(&limit->is_pending, memory_order_relaxed)) {
+		limit_set_budgets(limit);
 	}
-	limit = malloc(sizeof(*limit));
-	if (limit == NULL) {
-		return host->refuse(host, "no memory for its state");
-	}
-	limit->host = host;
-	set_all(limit, UINT64_MAX);
-	while (args_next(&rest, &pair)) {
-		if (!read_pair(limit, &pair)) {
-			free(limit);
-			return args_refuse(host, &pair, want);
-		}
-	}
-	status = set_budgets(limit);
-	if (status != CUWEIR_SUCCESS) {
-		free(limit);
-		return status;
-	}
-	*ret_state = limit;
-	return CUWEIR_SUCCESS;
+	return is_shared(limit, event) ? claim_shared(limit, event) : CUWEIR_SUCCESS;
 }
+
+static bool on_alloc_failure(void *state, uint64_t size, int retry_count,
+			     const struct cuweir_event *event)
+{
+	give_claim_back(state, claim_of(event));
+	return false;
+}
+
+static void on_alloc_failed(void *state, const struct cuweir_event *event)
+{
+	give_claim_back(state, claim_of(event));
+}
+
+/* What the totals move by counts: pitched memory turned out larger, imports were not claimed. */
+static void on_allocated(void *state, uint64_t size, const struct cuweir_event *event)
+{
+	struct limit *limit = state;
+	if (!is_shared(limit, event)) {
+		return;
+	}
+	struct claim *claim = claim_of(event);
+	uint64_t claimed = claim->limit == limit ? claim->bytes : 0;
+	int device = limit_shared_device(limit, event->device);
+	claim->limit = claim->limit == limit ? NULL : claim->limit;
+	if (device >= 0 && event->charged > claimed) {
+		shared_add(&limit->shared, device, event->charged - claimed);
+	} else if (device >= 0) {
+		shared_subtract(&limit->shared, device, claimed - event->charged);
+	}
+}
+
+static void on_deallocated(void *state, uint64_t size, const struct cuweir_event *event)
+{
+	struct limit *limit = state;
+	if (!is_shared(limit, event)) {
+		return;
+	}
+	int device = limit_shared_device(limit, event->device);
+	if (device >= 0) {
+		shared_subtract(&limit->shared, device, event->charged);
+	}
+}
+
+/* ---- what programs are told --------------------------------------------------------------- */
 
 static uint64_t lower_of(uint64_t a, uint64_t b)
 {
@@ -100,28 +140,67 @@ static uint64_t lower_of(uint64_t a, uint64_t b)
 /* The budget's own figures: it may have been changed since. */
 static void memory_info(void *state, struct cuweir_memory_info *info)
 {
-	const struct limit *limit = state;
-	uint64_t bytes;
-	uint64_t used;
-	uint64_t reserved;
-
+	struct limit *limit = state;
+	uint64_t bytes = 0, used = 0, reserved = 0, sum = 0;
+	if (atomic_load(&limit->is_pending)) {
+		limit_set_budgets(limit);
+	}
 	if (info->device < 0 || info->device >= LIMIT_DEVICES ||
-	    limit->bytes[info->device] == UINT64_MAX ||
+	    limit->bytes[info->device] == LIMIT_NONE ||
 	    limit->host->get_budget(limit->host, info->device, &bytes, &used, &reserved) !=
 		    CUWEIR_SUCCESS) {
 		return;
 	}
+	if (limit->shared_name[0] != '\0') {
+		int device = limit_shared_device(limit, info->device);
+		if (device >= 0 && shared_sum(&limit->shared, device, &sum)) {
+			used = used > sum ? used : sum;
+		}
+	}
+	uint64_t left = used < bytes && reserved < bytes - used ? bytes - used - reserved : 0;
 	info->total_bytes = lower_of(info->total_bytes, bytes);
-	info->free_bytes = lower_of(info->free_bytes,
-				    used + reserved < bytes ? bytes - used - reserved : 0);
+	left = lower_of(info->free_bytes, left);
+	info->free_bytes = left > limit->safety ? left - limit->safety : 0;
+}
+
+/* ---- open --------------------------------------------------------------------------------- */
+
+static int open_limit(const struct cuweir_host *host, const char *arguments, void **ret_state)
+{
+	struct limit *limit = calloc(1, sizeof(*limit));
+	if (limit == NULL) {
+		return host->refuse(host, "no memory for its state");
+	}
+	int status = limit_read(limit, host, arguments);
+	if (status == CUWEIR_SUCCESS) {
+		status = limit_set_budgets(limit);
+	}
+	if (status == CUWEIR_SUCCESS && limit->shared_name[0] != '\0') {
+		char reason[512];
+		if (shared_open(&limit->shared, limit->shared_name, reason, sizeof(reason)) != 0) {
+			status = host->refuse(host, reason);
+		}
+	}
+	if (status != CUWEIR_SUCCESS) {
+		free(limit);
+		return status;
+	}
+	*ret_state = limit;
+	return CUWEIR_SUCCESS;
 }
 
 const struct cuweir_policy cuweir_policy_entry = {
 	.struct_size = sizeof(struct cuweir_policy),
 	.version = CUWEIR_POLICY_VERSION,
+	.flags = CUWEIR_POLICY_CAPTURE_SAFE | CUWEIR_POLICY_DEBUG,
 	.name = "limit",
 	.summary = "no more device memory than this",
-	.arguments = "SIZE for every device, or DEVICE=SIZE,...: 8GiB, or 0=8GiB,1=512MiB",
+	.arguments = LIMIT_ARGUMENTS,
 	.open = open_limit,
+	.on_alloc_failure = on_alloc_failure,
+	.on_allocated = on_allocated,
+	.on_deallocated = on_deallocated,
+	.admit = admit,
+	.on_alloc_failed = on_alloc_failed,
 	.memory_info = memory_info,
 };

@@ -1,96 +1,184 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "log_row.h"
 
+#include <string.h>
 #include <time.h>
 
-struct writer {
-	char *next;
-	char *end;
-};
+/*
+ * Nothing here looks for the end of the buffer: numbers have at most 20 digits, names of calls
+ * are cut, and so the longest row of each format is known and fits (see test_log_row).
+ */
+#define CALL_MAX 80
 
-static void put_char(struct writer *writer, char c)
+/* Text in a number has its first letter in the lowest byte. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define LITTLE(text) (text)
+#else
+#define LITTLE(text) __builtin_bswap64(text)
+#endif
+
+#define PUT(at, text) (memcpy(at, text, sizeof(text) - 1), (at) + sizeof(text) - 1)
+
+static char *put_text(char *at, const char *text)
 {
-	if (writer->next < writer->end) {
-		*writer->next++ = c;
+	for (size_t i = 0; i < CALL_MAX && text[i] != '\0'; i++) {
+		*at++ = text[i];
 	}
+	return at;
 }
 
-static void put_text(struct writer *writer, const char *text)
+static const char pairs[] = "00010203040506070809"
+			    "10111213141516171819"
+			    "20212223242526272829"
+			    "30313233343536373839"
+			    "40414243444546474849"
+			    "50515253545556575859"
+			    "60616263646566676869"
+			    "70717273747576777879"
+			    "80818283848586878889"
+			    "90919293949596979899";
+
+static char *put_two(char *at, unsigned int number)
 {
-	for (; *text != '\0'; text++) {
-		put_char(writer, *text);
-	}
+	memcpy(at, pairs + 2 * number, 2);
+	return at + 2;
 }
 
-/* At least `width` characters, filled with `fill` on the left. */
-static void put_number(struct writer *writer, uint64_t number, unsigned int base,
-		       unsigned int width, char fill)
+/* Eight decimal digits at once, of a number below 10^8: halves, quarters, digits, letters. */
+static inline uint64_t decimal_digits(uint32_t number)
 {
-	char digits[20]; /* 2^64-1 has 20 */
-	unsigned int count = 0;
-	do {
-		digits[count++] = "0123456789abcdef"[number % base];
-		number /= base;
-	} while (number != 0);
-	for (; width > count; width--) {
-		put_char(writer, fill);
-	}
-	while (count > 0) {
-		put_char(writer, digits[--count]);
-	}
+	uint64_t halves = number / 10000 | (uint64_t)(number % 10000) << 32;
+	uint64_t hundreds = (halves * 10486 >> 20) & 0x0000007f0000007full;
+	uint64_t quarters = hundreds | (halves - 100 * hundreds) << 16;
+	uint64_t tens = (quarters * 103 >> 10) & 0x000f000f000f000full;
+	return (tens | (quarters - 10 * tens) << 8) + 0x3030303030303030ull;
 }
 
-static void put_decimal(struct writer *writer, uint64_t number)
+/* Writes up to 8 bytes beyond its end: the buffer has room. */
+static char *put_decimal(char *at, uint64_t number)
 {
-	put_number(writer, number, 10, 0, ' ');
+	uint64_t digits;
+	if (__builtin_expect(number >= 100000000, 0)) {
+		at = put_decimal(at, number / 100000000);
+		digits = LITTLE(decimal_digits((uint32_t)(number % 100000000)));
+		memcpy(at, &digits, 8);
+		return at + 8;
+	}
+	digits = decimal_digits((uint32_t)number);
+	unsigned int zeros = (unsigned int)__builtin_ctzll((digits & 0x0f0f0f0f0f0f0f0full) |
+							   1ull << 63) / 8;
+	digits = LITTLE(digits >> 8 * zeros);
+	memcpy(at, &digits, 8);
+	return at + 8 - zeros;
+}
+
+/* At least `width` characters, with blanks on the left. */
+static char *put_wide(char *at, uint64_t number, unsigned int width)
+{
+	char digits[32];
+	size_t length = (size_t)(put_decimal(digits, number) - digits);
+	for (; width > length; width--) {
+		*at++ = ' ';
+	}
+	memcpy(at, digits, length);
+	return at + length;
+}
+
+typedef unsigned char bytes16 __attribute__((vector_size(16)));
+typedef signed char flags16 __attribute__((vector_size(16)));
+
+/* All 16 digits at once, of which those after the leading zeros are copied. */
+static char *put_hex(char *at, uint64_t number)
+{
+	static const bytes16 interleave = { 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23 };
+	uint64_t first = LITTLE(__builtin_bswap64(number)); /* the highest byte comes first */
+	uint64_t halves[2] = { first, 0 };
+	bytes16 low;
+	memcpy(&low, halves, sizeof(low));
+	bytes16 digits = __builtin_shuffle((low >> 4) & 15, low & 15, interleave);
+	flags16 is_letter = (flags16)digits > 9;
+	digits += '0' + ((bytes16)is_letter & ('a' - '0' - 10));
+	char text[32];
+	memcpy(text, &digits, sizeof(digits));
+	unsigned int zeros = (unsigned int)__builtin_clzll(number | 1) / 4;
+	at = PUT(at, "0x");
+	memcpy(at, text + zeros, 16);
+	return at + 16 - zeros;
 }
 
 /* As glibc's %p, which RMM's files have and its readers know. */
-static void put_pointer(struct writer *writer, const void *pointer)
+static char *put_pointer(char *at, const void *pointer)
 {
-	if (pointer == NULL) {
-		put_text(writer, "(nil)");
-		return;
-	}
-	put_text(writer, "0x");
-	put_number(writer, (uintptr_t)pointer, 16, 0, ' ');
+	return pointer == NULL ? PUT(at, "(nil)") : put_hex(at, (uintptr_t)pointer);
+}
+
+static char *put_micros(char *at, const struct timespec *now)
+{
+	uint64_t digits = LITTLE(decimal_digits((uint32_t)now->tv_nsec / 1000) >> 16);
+	memcpy(at, &digits, 8);
+	return at + 6;
+}
+
+/* What most rows of a thread begin with like the one before: "THREAD,HH:MM:SS." */
+struct beginning {
+	uint64_t thread;
+	time_t local; /* second in its zone */
+	unsigned int length;
+	char text[32];
+};
+
+static __attribute__((noinline)) void begin_anew(struct beginning *begin, uint64_t thread,
+						 time_t local)
+{
+	long day = 24 * 60 * 60;
+	unsigned int second = (unsigned int)((local + day) % day);
+	char *at = put_decimal(begin->text, thread);
+	*at++ = ',';
+	at = put_two(at, second / 3600);
+	*at++ = ':';
+	at = put_two(at, second / 60 % 60);
+	*at++ = ':';
+	at = put_two(at, second % 60);
+	*at++ = '.';
+	begin->length = (unsigned int)(at - begin->text);
+	begin->thread = thread;
+	begin->local = local;
 }
 
 /* Local time of day. A change of the zone's offset during the run is not followed. */
-static void put_time(struct writer *writer, long zone_offset)
+static char *put_thread_and_time(char *at, const struct log_row *row, uint64_t thread)
 {
+	static _Thread_local struct beginning begin __attribute__((tls_model("initial-exec")));
 	struct timespec now = { 0 };
 	clock_gettime(CLOCK_REALTIME, &now);
-	long day = 24 * 60 * 60;
-	long second = (long)((now.tv_sec + zone_offset + day) % day);
-	put_number(writer, (uint64_t)(second / 3600), 10, 2, '0');
-	put_char(writer, ':');
-	put_number(writer, (uint64_t)(second / 60 % 60), 10, 2, '0');
-	put_char(writer, ':');
-	put_number(writer, (uint64_t)(second % 60), 10, 2, '0');
-	put_char(writer, '.');
-	put_number(writer, (uint64_t)now.tv_nsec / 1000, 10, 6, '0');
+	time_t local = now.tv_sec + row->zone_offset;
+	if (local != begin.local || thread != begin.thread) {
+		begin_anew(&begin, thread, local);
+	}
+	memcpy(at, begin.text, sizeof(begin.text));
+	return put_micros(at + begin.length, &now);
 }
 
 /* "  64.0 MiB", rounded down; bytes have no fraction. */
-static void put_rounded(struct writer *writer, uint64_t bytes)
+static char *put_rounded(char *at, uint64_t bytes)
 {
 	static const char units[][4] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 	unsigned int unit = 0;
 	while (unit < 6 && bytes >> (10 * unit) >= 1024) {
 		unit++;
 	}
+	*at++ = ' ';
 	if (unit == 0) {
-		put_number(writer, bytes, 10, 6, ' ');
+		at = put_wide(at, bytes, 5);
 	} else {
 		/* The remainder below the unit, of which ten bits are enough for a tenth. */
 		uint64_t tenth = (bytes >> (10 * (unit - 1)) & 1023) * 10 / 1024;
-		put_number(writer, bytes >> (10 * unit), 10, 4, ' ');
-		put_char(writer, '.');
-		put_number(writer, tenth, 10, 1, ' ');
+		at = put_wide(at, bytes >> (10 * unit), 3);
+		*at++ = '.';
+		*at++ = (char)('0' + tenth);
 	}
-	put_char(writer, ' ');
-	put_text(writer, units[unit]);
+	*at++ = ' ';
+	return put_text(at, units[unit]);
 }
 
 static const char *kind_name(uint32_t kind)
@@ -102,51 +190,58 @@ static const char *kind_name(uint32_t kind)
 	return kind < CUWEIR_KIND_COUNT ? names[kind] : "unknown";
 }
 
-static void put_csv(struct writer *writer, const struct log_row *row, enum log_action action,
-		    const struct cuweir_event *event)
+static char *put_csv(char *at, const struct log_row *row, enum log_action action,
+		     const struct cuweir_event *event)
 {
-	static const char *const actions[] = { "allocate", "allocate failure", "free" };
-	put_decimal(writer, event->thread);
-	put_char(writer, ',');
-	put_time(writer, row->zone_offset);
-	put_char(writer, ',');
-	put_text(writer, actions[action]);
-	put_char(writer, ',');
-	put_pointer(writer, action == LOG_FAILURE ? NULL : event->pointer);
-	put_char(writer, ',');
-	put_decimal(writer, event->requested);
-	put_char(writer, ',');
-	if (event->stream == NULL) {
-		put_char(writer, '0');
-	} else {
-		put_pointer(writer, event->stream);
+	at = put_thread_and_time(at, row, event->thread);
+	switch (action) {
+	case LOG_ALLOCATE:
+		at = PUT(at, ",allocate,");
+		break;
+	case LOG_FAILURE:
+		at = PUT(at, ",allocate failure,");
+		break;
+	case LOG_FREE:
+		at = PUT(at, ",free,");
+		break;
 	}
+	at = put_pointer(at, action == LOG_FAILURE ? NULL : event->pointer);
+	*at++ = ',';
+	at = put_decimal(at, event->requested);
+	*at++ = ',';
+	if (event->stream == NULL) {
+		*at++ = '0';
+		return at;
+	}
+	return put_pointer(at, event->stream);
 }
 
-static void put_place(struct writer *writer, const struct cuweir_event *event)
+static char *put_place(char *at, const struct cuweir_event *event)
 {
-	put_text(writer, event->call);
+	at = put_text(at, event->call);
 	if (event->device >= 0) {
-		put_text(writer, "  device ");
-		put_decimal(writer, (uint64_t)event->device);
+		at = PUT(at, "  device ");
+		at = put_decimal(at, (uint64_t)event->device);
 	}
 	if (event->kind != CUWEIR_KIND_DEVICE) {
-		put_text(writer, event->device >= 0 ? " " : "  ");
-		put_text(writer, kind_name(event->kind));
+		at = put_text(at, event->device >= 0 ? " " : "  ");
+		at = put_text(at, kind_name(event->kind));
 	}
+	return at;
 }
 
-static void put_failure(struct writer *writer, const struct cuweir_event *event)
+static char *put_failure(char *at, const struct cuweir_event *event)
 {
-	put_text(writer, "  failed with ");
-	put_decimal(writer, (uint64_t)event->status);
+	at = PUT(at, "  failed with ");
+	at = put_decimal(at, (uint64_t)event->status);
 	if (event->status == CUWEIR_ERROR_OUT_OF_MEMORY) {
-		put_text(writer, " (out of memory)");
+		at = PUT(at, " (out of memory)");
 	}
 	if (event->retry_count > 0) {
-		put_text(writer, " at retry ");
-		put_decimal(writer, event->retry_count);
+		at = PUT(at, " at retry ");
+		at = put_decimal(at, event->retry_count);
 	}
+	return at;
 }
 
 /* The total is the one that this operation leads to; a free is told before it moves. */
@@ -158,49 +253,98 @@ static uint64_t total_of(enum log_action action, const struct cuweir_event *even
 	return event->total_after > event->charged ? event->total_after - event->charged : 0;
 }
 
-static void put_line(struct writer *writer, const struct log_row *row, enum log_action action,
-		     const struct cuweir_event *event)
+static char *put_line(char *at, const struct log_row *row, enum log_action action,
+		      const struct cuweir_event *event)
 {
-	put_text(writer, "cuweir[");
-	put_decimal(writer, row->pid);
-	put_text(writer, "]: ");
-	put_char(writer, "+!-"[action]);
-	put_rounded(writer, event->requested);
-	put_text(writer, " (");
-	put_decimal(writer, event->requested);
+	at = PUT(at, "cuweir[");
+	at = put_decimal(at, row->pid);
+	at = PUT(at, "]: ");
+	*at++ = "+!-"[action];
+	at = put_rounded(at, event->requested);
+	at = PUT(at, " (");
+	at = put_decimal(at, event->requested);
 	if (action != LOG_FAILURE && event->charged != event->requested) {
-		put_text(writer, ", charged ");
-		put_decimal(writer, event->charged);
+		at = PUT(at, ", charged ");
+		at = put_decimal(at, event->charged);
 	}
-	put_text(writer, ")  ");
-	put_place(writer, event);
+	at = PUT(at, ")  ");
+	at = put_place(at, event);
 	if (action == LOG_FAILURE) {
-		put_failure(writer, event);
+		at = put_failure(at, event);
 	} else {
-		put_text(writer, "  ");
-		put_pointer(writer, event->pointer);
+		at = PUT(at, "  ");
+		at = put_pointer(at, event->pointer);
 	}
 	if (event->stream != NULL) {
-		put_text(writer, "  stream ");
-		put_pointer(writer, event->stream);
+		at = PUT(at, "  stream ");
+		at = put_pointer(at, event->stream);
 	}
-	put_text(writer, "  total");
-	put_rounded(writer, total_of(action, event));
-	put_text(writer, " (");
-	put_decimal(writer, total_of(action, event));
-	put_char(writer, ')');
+	at = PUT(at, "  total");
+	at = put_rounded(at, total_of(action, event));
+	at = PUT(at, " (");
+	at = put_decimal(at, total_of(action, event));
+	*at++ = ')';
+	return at;
+}
+
+/* Seconds since 1970, the fraction in microseconds. */
+static char *put_epoch(char *at)
+{
+	struct timespec now = { 0 };
+	clock_gettime(CLOCK_REALTIME, &now);
+	at = put_decimal(at, (uint64_t)now.tv_sec);
+	*at++ = '.';
+	return put_micros(at, &now);
+}
+
+/* One object; addresses are texts, since readers keep numbers in 53 bits. */
+static char *put_json(char *at, const struct log_row *row, enum log_action action,
+		      const struct cuweir_event *event)
+{
+	static const char *const actions[] = { "allocate", "failure", "free" };
+	at = PUT(at, "{\"time\":");
+	at = put_epoch(at);
+	at = PUT(at, ",\"pid\":");
+	at = put_decimal(at, row->pid);
+	at = PUT(at, ",\"thread\":");
+	at = put_decimal(at, event->thread);
+	at = PUT(at, ",\"action\":\"");
+	at = put_text(at, actions[action]);
+	at = PUT(at, "\",\"call\":\"");
+	at = put_text(at, event->call);
+	at = PUT(at, "\",\"kind\":\"");
+	at = put_text(at, kind_name(event->kind));
+	at = PUT(at, "\",\"device\":");
+	if (event->device < 0) {
+		*at++ = '-';
+	}
+	at = put_decimal(at, (uint64_t)(event->device < 0 ? -(int64_t)event->device :
+							    event->device));
+	at = PUT(at, ",\"pointer\":\"");
+	at = put_hex(at, action == LOG_FAILURE ? 0 : (uintptr_t)event->pointer);
+	at = PUT(at, "\",\"size\":");
+	at = put_decimal(at, event->requested);
+	at = PUT(at, ",\"charged\":");
+	at = put_decimal(at, event->charged);
+	at = PUT(at, ",\"stream\":\"");
+	at = put_hex(at, (uintptr_t)event->stream);
+	at = PUT(at, "\",\"status\":");
+	at = put_decimal(at, (uint32_t)event->status);
+	at = PUT(at, ",\"retry\":");
+	at = put_decimal(at, event->retry_count);
+	at = PUT(at, ",\"total\":");
+	at = put_decimal(at, total_of(action, event));
+	*at++ = '}';
+	return at;
 }
 
 size_t log_row_format(const struct log_row *row, enum log_action action,
 		      const struct cuweir_event *event, char buffer[LOG_ROW_SIZE])
 {
-	struct writer writer = { buffer, buffer + LOG_ROW_SIZE - 2 };
-	if (row->format == LOG_CSV) {
-		put_csv(&writer, row, action, event);
-	} else {
-		put_line(&writer, row, action, event);
-	}
-	*writer.next++ = '\n';
-	*writer.next = '\0';
-	return (size_t)(writer.next - buffer);
+	char *end = row->format == LOG_CSV  ? put_csv(buffer, row, action, event) :
+		    row->format == LOG_JSON ? put_json(buffer, row, action, event) :
+					      put_line(buffer, row, action, event);
+	*end++ = '\n';
+	*end = '\0';
+	return (size_t)(end - buffer);
 }

@@ -11,6 +11,7 @@
 enum log_format {
 	LOG_TEXT,
 	LOG_CSV,
+	LOG_JSON,
 };
 
 enum log_action {
@@ -25,8 +26,8 @@ struct log_row {
 	uint64_t pid;
 };
 
-/* No row is longer, newline included; one that would be is cut. */
-#define LOG_ROW_SIZE 512
+/* No row is longer, newline included; names in it are cut. */
+#define LOG_ROW_SIZE 640
 
 #define LOG_CSV_HEADER "Thread,Time,Action,Pointer,Size,Stream"
 

@@ -1,57 +1,87 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "log_sink.h"
 
+#include "log_files.h"
+
 #include <errno.h>
-#include <fcntl.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+static atomic_uint threads_seen;
+
+/* From 1; the number of this thread's buffer follows from it. */
+static _Thread_local unsigned int thread_number __attribute__((tls_model("initial-exec")));
+
+/* ---- whose buffers these are -------------------------------------------------------------- */
+
 /*
- * Keeps the log off 0, 1 and 2, which a program that closed its standard files would write to
- * next. A raw call, since fcntl with 64-bit offsets is a symbol that glibc before 2.28 lacks.
+ * A page that the kernel empties in every child of fork, also in those that no fork handler
+ * hears of. NULL before Linux 4.14: the process is asked for its id then.
  */
-static int move_above_standard(int fd)
+static const pid_t *owner_page(void)
 {
-	if (fd > STDERR_FILENO) {
-		return fd;
+	static const pid_t *page;
+	if (page == NULL) {
+		void *bytes = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (bytes == MAP_FAILED) {
+			return NULL;
+		}
+		if (madvise(bytes, (size_t)sysconf(_SC_PAGESIZE), MADV_WIPEONFORK) != 0) {
+			munmap(bytes, (size_t)sysconf(_SC_PAGESIZE));
+			return NULL;
+		}
+		*(pid_t *)bytes = getpid();
+		page = bytes;
 	}
-	int moved = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	int saved = errno;
-	close(fd);
-	errno = saved;
-	return moved;
+	return page;
 }
 
-int log_sink_open(struct log_sink *sink, const struct cuweir_host *host, const char *path,
-		  bool block)
+static bool is_owner(const struct log_sink *sink)
 {
-	*sink = (struct log_sink){ .host = host, .fd = -1, .owner = getpid() };
-	pthread_mutex_init(&sink->lock, NULL);
-	if (path == NULL) {
-		return 0;
-	}
-	/* O_APPEND: a row is one write at the end, whichever thread or child it comes from. */
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY, 0644);
-	if (fd >= 0) {
-		fd = move_above_standard(fd);
-	}
-	if (fd < 0) {
-		return errno;
-	}
-	if (block) {
-		sink->block = malloc(LOG_BLOCK_SIZE);
-		if (sink->block == NULL) {
-			close(fd);
-			return ENOMEM;
-		}
-	}
-	sink->buffered = block;
-	sink->fd = fd;
-	return 0;
+	return (sink->owner_now != NULL ? *sink->owner_now : getpid()) == sink->owner;
 }
+
+/* ---- a buffer's lock: two instructions where nobody else is there -------------------------- */
+
+static void wait_for_buffer(struct log_buffer *buffer)
+{
+	int saved = errno;
+	while (__atomic_exchange_n(&buffer->lock, 2, __ATOMIC_ACQUIRE) != 0) {
+		syscall(SYS_futex, &buffer->lock, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+	}
+	errno = saved;
+}
+
+static inline void lock_buffer(struct log_buffer *buffer)
+{
+	uint32_t expected = 0;
+	if (__builtin_expect(!__atomic_compare_exchange_n(&buffer->lock, &expected, 1, false,
+							  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED),
+			     0)) {
+		wait_for_buffer(buffer);
+	}
+}
+
+static inline void unlock_buffer(struct log_buffer *buffer)
+{
+	if (__builtin_expect(__atomic_exchange_n(&buffer->lock, 0, __ATOMIC_RELEASE) == 2, 0)) {
+		int saved = errno;
+		syscall(SYS_futex, &buffer->lock, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+		errno = saved;
+	}
+}
+
+/* ---- writing ------------------------------------------------------------------------------ */
 
 static void tell_failure(struct log_sink *sink, int error)
 {
@@ -74,9 +104,27 @@ static unsigned long long count_rows(const char *bytes, size_t length)
 	return rows;
 }
 
-/* Whole rows to the file; false, with errno, when some of them did not get there. */
-static bool write_all(struct log_sink *sink, const char *bytes, size_t length)
+/* One thread changes the files; the others write on meanwhile, to either. */
+static int rotate_if_due(struct log_sink *sink, size_t length)
 {
+	unsigned long long written = atomic_fetch_add(&sink->written, length) + length;
+	if (sink->options.rotate == 0 || written < sink->options.rotate ||
+	    pthread_mutex_trylock(&sink->rotation) != 0) {
+		return 0;
+	}
+	int error = 0;
+	if (atomic_load(&sink->written) >= sink->options.rotate) {
+		error = log_files_rotate(sink);
+		atomic_store(&sink->written, strlen(sink->options.header));
+	}
+	pthread_mutex_unlock(&sink->rotation);
+	return error;
+}
+
+/* Whole rows to the file; 0, or the errno of the failure, by which some did not get there. */
+static int write_all(struct log_sink *sink, const char *bytes, size_t length)
+{
+	size_t whole = length;
 	while (length > 0) {
 		ssize_t written = write(sink->fd, bytes, length);
 		if (written < 0 && errno == EINTR) {
@@ -84,71 +132,147 @@ static bool write_all(struct log_sink *sink, const char *bytes, size_t length)
 		}
 		if (written <= 0) {
 			atomic_fetch_add(&sink->lost, count_rows(bytes, length));
-			errno = written == 0 ? EIO : errno;
-			return false;
+			return written == 0 ? EIO : errno;
 		}
 		bytes += written;
 		length -= (size_t)written;
 	}
-	return true;
+	return is_owner(sink) ? rotate_if_due(sink, whole) : 0;
 }
 
-static bool put_in_block(struct log_sink *sink, const char *row, size_t length)
+/* The lock is held. Emptied after it is written: a kill in between doubles rows, none is lost. */
+static __attribute__((noinline)) int flush_buffer(struct log_sink *sink, struct log_buffer *buffer)
 {
-	bool good = true;
-	pthread_mutex_lock(&sink->lock);
-	if (sink->block == NULL) {
-		good = write_all(sink, row, length);
-	} else {
-		if (sink->used + length > LOG_BLOCK_SIZE) {
-			good = write_all(sink, sink->block, sink->used);
-			sink->used = 0;
-		}
-		memcpy(sink->block + sink->used, row, length);
-		sink->used += length;
-	}
 	int saved = errno;
-	pthread_mutex_unlock(&sink->lock);
+	int error = write_all(sink, buffer->bytes, buffer->used);
+	for (size_t at = 0; at < buffer->used; at += 256) {
+		memset(buffer->bytes + at, 0, 256); /* the size is a multiple of it */
+	}
+	buffer->used = 0;
 	errno = saved;
-	return good;
+	return error;
 }
 
-void log_sink_put(struct log_sink *sink, char *row, size_t length)
+/* The lock is held. The buffer is full, or has been closed. */
+static __attribute__((noinline)) int make_room(struct log_sink *sink, struct log_buffer *buffer,
+					       const char *row, size_t length, bool *ret_room)
+{
+	int saved = errno;
+	int error = flush_buffer(sink, buffer);
+	*ret_room = __atomic_load_n(&sink->room, __ATOMIC_RELAXED) != 0;
+	if (!*ret_room) {
+		error = write_all(sink, row, length);
+	}
+	errno = saved;
+	return error;
+}
+
+static inline int put_in_buffer(struct log_sink *sink, const char *row, size_t length)
+{
+	int error = 0;
+	bool has_room = true;
+	if (__builtin_expect(thread_number == 0, 0)) {
+		thread_number = atomic_fetch_add(&threads_seen, 1) + 1;
+	}
+	struct log_buffer *buffer = &sink->buffers[thread_number % LOG_BUFFERS];
+	lock_buffer(buffer);
+	if (__builtin_expect(buffer->used + length > __atomic_load_n(&sink->room, __ATOMIC_RELAXED),
+			     0)) {
+		error = make_room(sink, buffer, row, length, &has_room);
+	}
+	if (__builtin_expect(has_room, 1)) {
+		memcpy(buffer->bytes + buffer->used, row, length);
+		buffer->used += length;
+	}
+	unlock_buffer(buffer);
+	return error;
+}
+
+static __attribute__((noinline)) void put_elsewhere(struct log_sink *sink, char *row, size_t length)
 {
 	int saved = errno;
 	if (sink->fd < 0) {
 		row[length - 1] = '\0'; /* host->log adds the newline */
 		sink->host->log(sink->host, row);
-		errno = saved;
-		return;
-	}
-	/*
-	 * The block of a forked child is its parent's, who will write it, and the lock may have
-	 * been another thread's at the fork: the child touches neither.
-	 */
-	bool good = sink->buffered && sink->owner == getpid() ?
-			    put_in_block(sink, row, length) :
-			    write_all(sink, row, length);
-	if (!good) {
-		tell_failure(sink, errno);
+	} else {
+		/*
+		 * The buffers of a forked child are its parent's, who will write them, and a lock
+		 * may have been another thread's at the fork: the child touches neither.
+		 */
+		int error = write_all(sink, row, length);
+		if (error != 0) {
+			tell_failure(sink, error);
+		}
 	}
 	errno = saved;
+}
+
+void log_sink_put(struct log_sink *sink, char *row, size_t length)
+{
+	if (sink->tail == NULL || !is_owner(sink)) {
+		put_elsewhere(sink, row, length);
+		return;
+	}
+	int error = put_in_buffer(sink, row, length);
+	if (error != 0) {
+		tell_failure(sink, error);
+	}
+}
+
+int log_sink_open(struct log_sink *sink, const struct cuweir_host *host, const char *path,
+		  const struct log_sink_options *options)
+{
+	memset(sink, 0, sizeof(*sink));
+	sink->host = host;
+	sink->options = *options;
+	sink->fd = -1;
+	sink->owner = getpid();
+	pthread_mutex_init(&sink->rotation, NULL);
+	if (path == NULL) {
+		if (options->header[0] != '\0') {
+			char line[128];
+			snprintf(line, sizeof(line), "%s", options->header);
+			log_sink_put(sink, line, strlen(line));
+		}
+		return 0;
+	}
+	sink->owner_now = owner_page();
+	if (sink->owner_now != NULL && *sink->owner_now != sink->owner) {
+		sink->owner_now = NULL; /* opened in a child of fork: the page was its parent's */
+	}
+	sink->path = strdup(path);
+	if (sink->path == NULL) {
+		return ENOMEM;
+	}
+	int error = log_files_open(sink);
+	if (error == 0 && sink->lost != 0) {
+		tell_failure(sink, ENOSPC);
+	}
+	if (error != 0) {
+		free(sink->path);
+		sink->path = NULL;
+	}
+	return error;
 }
 
 void log_sink_close(struct log_sink *sink)
 {
 	int saved = errno;
-	if (sink->buffered && sink->owner == getpid()) {
-		pthread_mutex_lock(&sink->lock);
-		bool good = write_all(sink, sink->block, sink->used);
-		int error = errno;
-		free(sink->block);
-		sink->block = NULL;
-		sink->used = 0;
-		pthread_mutex_unlock(&sink->lock);
-		if (!good) {
-			tell_failure(sink, error);
+	int error = 0;
+	if (sink->tail != NULL && is_owner(sink)) {
+		/* Not unmapped: a callback in another thread may still be running. */
+		__atomic_store_n(&sink->room, 0, __ATOMIC_RELEASE);
+		for (unsigned int i = 0; i < LOG_BUFFERS; i++) {
+			struct log_buffer *buffer = &sink->buffers[i];
+			lock_buffer(buffer);
+			int status = buffer->used != 0 ? flush_buffer(sink, buffer) : 0;
+			error = status != 0 ? status : error;
+			unlock_buffer(buffer);
 		}
+		log_files_close(sink);
+	}
+	if (error != 0) {
+		tell_failure(sink, error);
 	}
 	unsigned long long lost = atomic_load(&sink->lost);
 	if (lost > 0) {

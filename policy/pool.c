@@ -258,7 +258,6 @@ static int open_pool(const struct cuweir_host *host, const char *arguments, void
 	}
 	pool->host = host;
 	pool->max = max;
-	pool_blocks_init(pool);
 	if (!pool_order_ready(pool)) {
 		pool->driver = (struct pool_driver){ 0 };
 	}

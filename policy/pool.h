@@ -14,7 +14,8 @@
 #define CUWEIR_POOL_H
 
 #include <cuweir/policy.h>
-#include <pthread.h>
+
+#include "pool_lock.h"
 
 enum {
 	POOL_SMALLEST_BITS = 9, /* 512 bytes */
@@ -44,8 +45,7 @@ struct pool_home {
 	/* Synchronizations of the context that have begun and that are complete. */
 	uint64_t begun;
 	uint64_t complete;
-	void *first_stream; /* the only one so far, where `several` is not set */
-	bool named;
+	void *first_stream; /* the only one so far, where `several` is not set; NULL: none */
 	bool several;
 };
 
@@ -65,12 +65,12 @@ struct pool_block {
 };
 
 struct pool_bin {
-	pthread_mutex_t lock;
+	struct pool_lock lock;
 	struct pool_block *first;
 };
 
 struct pool_shard {
-	pthread_mutex_t lock;
+	struct pool_lock lock;
 	struct pool_block **buckets;
 	uint32_t bucket_count;
 	uint32_t count;
@@ -91,9 +91,9 @@ struct pool {
 	struct pool_driver driver;
 	uint64_t max;  /* bytes to keep; UINT64_MAX: all */
 	uint64_t kept; /* counted only where there is a max */
-	pthread_mutex_t homes_lock; /* for a new one */
+	struct pool_lock homes_lock; /* for a new one */
 	struct pool_home homes[POOL_HOMES];
-	pthread_mutex_t spare_lock;
+	struct pool_lock spare_lock;
 	struct pool_block *spare;
 	struct pool_bin bins[POOL_CLASSES];
 	struct pool_shard shards[POOL_SHARDS];
@@ -101,14 +101,37 @@ struct pool {
 
 /* ---- pool_blocks.c ---- */
 
-void pool_blocks_init(struct pool *pool);
-
 /* The class whose blocks hold `size` bytes, and how large they are. */
-unsigned int pool_class_of(uint64_t size);
+static inline unsigned int pool_class_of(uint64_t size)
+{
+	uint64_t last = size - 1;
+	unsigned int bits;
+
+	if (size <= 1u << POOL_SMALLEST_BITS) {
+		return 0;
+	}
+	/* The power of two below, and how many eighths of it beyond. */
+	bits = 63u - (unsigned int)__builtin_clzll(last);
+	return ((bits - POOL_SMALLEST_BITS) << POOL_STEP_BITS) + 1 +
+	       (unsigned int)(last >> (bits - POOL_STEP_BITS) & ((1u << POOL_STEP_BITS) - 1));
+}
+
 uint64_t pool_class_size(unsigned int class);
 
 /* Made where there is none; NULL where there are too many. */
-struct pool_home *pool_home_of(struct pool *pool, void *context, int32_t device);
+struct pool_home *pool_home_make(struct pool *pool, void *context, int32_t device);
+
+static inline struct pool_home *pool_home_of(struct pool *pool, void *context, int32_t device)
+{
+	struct pool_home *first = &pool->homes[0];
+
+	if (__builtin_expect(context != NULL && __atomic_load_n(&first->context,
+								__ATOMIC_ACQUIRE) == context,
+			     1)) {
+		return first;
+	}
+	return pool_home_make(pool, context, device);
+}
 
 /* A block by its address: known from pool_enter to pool_remove. NULL: not ours. */
 struct pool_block *pool_find(struct pool *pool, const void *memory);
@@ -149,13 +172,32 @@ void pool_freed_in_stream(struct pool *pool, struct pool_block *block,
 void pool_freed(struct pool *pool, struct pool_block *block, bool capturing);
 
 /* Whether it may be used in `stream` (NULL: in all) and nothing has to be waited for. */
-bool pool_is_free_for(const struct pool_block *block, const struct pool_stream *stream);
+static inline bool pool_is_free_for(const struct pool_block *block,
+				    const struct pool_stream *stream)
+{
+	if (block->order == POOL_NOTHING) {
+		return true;
+	}
+	if (block->order == POOL_STREAM && stream != NULL &&
+	    block->stream.handle == stream->handle && block->stream.thread == stream->thread) {
+		return true;
+	}
+	return __atomic_load_n(&block->home->complete, __ATOMIC_SEQ_CST) > block->begun;
+}
 
 /* Makes it so, by ordering `stream` after the free; false where that cannot be. */
 bool pool_wait_for(struct pool *pool, struct pool_block *block, const struct pool_stream *stream);
 
 /* Notes that the stream is in use in its context. */
-void pool_note_stream(struct pool_home *home, const struct pool_stream *stream);
+void pool_note_another(struct pool_home *home, void *stream);
+
+static inline void pool_note_stream(struct pool_home *home, const struct pool_stream *stream)
+{
+	if (__builtin_expect(__atomic_load_n(&home->first_stream, __ATOMIC_RELAXED) !=
+				     stream->handle, 0)) {
+		pool_note_another(home, stream->handle);
+	}
+}
 
 void pool_stream_ended(struct pool *pool, void *context, void *stream, bool capturing);
 

@@ -7,32 +7,6 @@
 /* How many free blocks of a size are looked at: they are the ones that were freed last. */
 enum { POOL_LOOK_AT = 64 };
 
-void pool_blocks_init(struct pool *pool)
-{
-	pthread_mutex_init(&pool->homes_lock, NULL);
-	pthread_mutex_init(&pool->spare_lock, NULL);
-	for (unsigned int i = 0; i < POOL_CLASSES; i++) {
-		pthread_mutex_init(&pool->bins[i].lock, NULL);
-	}
-	for (unsigned int i = 0; i < POOL_SHARDS; i++) {
-		pthread_mutex_init(&pool->shards[i].lock, NULL);
-	}
-}
-
-unsigned int pool_class_of(uint64_t size)
-{
-	unsigned int bits;
-	uint64_t last = size - 1;
-
-	if (size <= 1u << POOL_SMALLEST_BITS) {
-		return 0;
-	}
-	/* The power of two below, and how many eighths of it beyond. */
-	bits = 63u - (unsigned int)__builtin_clzll(last);
-	return ((bits - POOL_SMALLEST_BITS) << POOL_STEP_BITS) + 1 +
-	       (unsigned int)(last >> (bits - POOL_STEP_BITS) & ((1u << POOL_STEP_BITS) - 1));
-}
-
 uint64_t pool_class_size(unsigned int class)
 {
 	unsigned int bits = POOL_SMALLEST_BITS + (class >> POOL_STEP_BITS);
@@ -51,7 +25,7 @@ static struct pool_home *find_home(struct pool *pool, const void *context)
 	return NULL;
 }
 
-struct pool_home *pool_home_of(struct pool *pool, void *context, int32_t device)
+struct pool_home *pool_home_make(struct pool *pool, void *context, int32_t device)
 {
 	struct pool_home *home;
 
@@ -59,21 +33,21 @@ struct pool_home *pool_home_of(struct pool *pool, void *context, int32_t device)
 		return NULL;
 	}
 	home = find_home(pool, context);
-	if (__builtin_expect(home != NULL, 1)) {
+	if (home != NULL) {
 		return home;
 	}
-	pthread_mutex_lock(&pool->homes_lock);
+	pool_lock_acquire(&pool->homes_lock);
 	home = find_home(pool, context);
 	if (home == NULL) {
 		home = find_home(pool, NULL);
 		if (home != NULL) {
 			home->device = device;
-			__atomic_store_n(&home->named, false, __ATOMIC_RELAXED);
+			__atomic_store_n(&home->first_stream, NULL, __ATOMIC_RELAXED);
 			__atomic_store_n(&home->several, false, __ATOMIC_RELAXED);
 			__atomic_store_n(&home->context, context, __ATOMIC_RELEASE);
 		}
 	}
-	pthread_mutex_unlock(&pool->homes_lock);
+	pool_lock_release(&pool->homes_lock);
 	return home;
 }
 
@@ -98,14 +72,14 @@ struct pool_block *pool_find(struct pool *pool, const void *memory)
 	struct pool_shard *shard = shard_of(pool, memory);
 	struct pool_block *block = NULL;
 
-	pthread_mutex_lock(&shard->lock);
+	pool_lock_acquire(&shard->lock);
 	if (shard->bucket_count != 0) {
 		block = *bucket_of(shard, memory);
 		while (block != NULL && block->memory != memory) {
 			block = block->hash_next;
 		}
 	}
-	pthread_mutex_unlock(&shard->lock);
+	pool_lock_release(&shard->lock);
 	return block;
 }
 
@@ -143,7 +117,7 @@ bool pool_enter(struct pool *pool, struct pool_block *block)
 	struct pool_shard *shard = shard_of(pool, block->memory);
 	bool room;
 
-	pthread_mutex_lock(&shard->lock);
+	pool_lock_acquire(&shard->lock);
 	room = shard->count < shard->bucket_count || grow(shard);
 	if (room) {
 		struct pool_block **bucket = bucket_of(shard, block->memory);
@@ -152,7 +126,7 @@ bool pool_enter(struct pool *pool, struct pool_block *block)
 		*bucket = block;
 		shard->count++;
 	}
-	pthread_mutex_unlock(&shard->lock);
+	pool_lock_release(&shard->lock);
 	return room;
 }
 
@@ -161,7 +135,7 @@ void pool_remove(struct pool *pool, struct pool_block *block)
 	struct pool_shard *shard = shard_of(pool, block->memory);
 	struct pool_block **link;
 
-	pthread_mutex_lock(&shard->lock);
+	pool_lock_acquire(&shard->lock);
 	link = bucket_of(shard, block->memory);
 	while (*link != NULL && *link != block) {
 		link = &(*link)->hash_next;
@@ -170,19 +144,19 @@ void pool_remove(struct pool *pool, struct pool_block *block)
 		*link = block->hash_next;
 		shard->count--;
 	}
-	pthread_mutex_unlock(&shard->lock);
+	pool_lock_release(&shard->lock);
 }
 
 struct pool_block *pool_block_new(struct pool *pool)
 {
 	struct pool_block *block;
 
-	pthread_mutex_lock(&pool->spare_lock);
+	pool_lock_acquire(&pool->spare_lock);
 	block = pool->spare;
 	if (block != NULL) {
 		pool->spare = block->next;
 	}
-	pthread_mutex_unlock(&pool->spare_lock);
+	pool_lock_release(&pool->spare_lock);
 	if (block == NULL) {
 		return calloc(1, sizeof(*block));
 	}
@@ -192,10 +166,10 @@ struct pool_block *pool_block_new(struct pool *pool)
 
 void pool_block_spare(struct pool *pool, struct pool_block *block)
 {
-	pthread_mutex_lock(&pool->spare_lock);
+	pool_lock_acquire(&pool->spare_lock);
 	block->next = pool->spare;
 	pool->spare = block;
-	pthread_mutex_unlock(&pool->spare_lock);
+	pool_lock_release(&pool->spare_lock);
 }
 
 void pool_keep(struct pool *pool, struct pool_block *block)
@@ -205,10 +179,10 @@ void pool_keep(struct pool *pool, struct pool_block *block)
 	if (pool->max != UINT64_MAX) {
 		__atomic_fetch_add(&pool->kept, block->size, __ATOMIC_RELAXED);
 	}
-	pthread_mutex_lock(&bin->lock);
+	pool_lock_acquire(&bin->lock);
 	block->next = bin->first;
 	bin->first = block;
-	pthread_mutex_unlock(&bin->lock);
+	pool_lock_release(&bin->lock);
 }
 
 static void taken(struct pool *pool, const struct pool_block *block)
@@ -228,7 +202,7 @@ struct pool_block *pool_take(struct pool *pool, unsigned int class, struct pool_
 	unsigned int looked = 0;
 
 	*ret_wait = true;
-	pthread_mutex_lock(&bin->lock);
+	pool_lock_acquire(&bin->lock);
 	for (link = &bin->first; *link != NULL && looked < POOL_LOOK_AT; link = &(*link)->next) {
 		looked++;
 		if ((*link)->home != home) {
@@ -248,7 +222,7 @@ struct pool_block *pool_take(struct pool *pool, unsigned int class, struct pool_
 		block = *found;
 		*found = block->next;
 	}
-	pthread_mutex_unlock(&bin->lock);
+	pool_lock_release(&bin->lock);
 	if (block != NULL) {
 		__atomic_store_n(&block->used, true, __ATOMIC_RELAXED);
 		taken(pool, block);
@@ -266,7 +240,7 @@ struct pool_block *pool_take_all(struct pool *pool,
 		struct pool_bin *bin = &pool->bins[i];
 		struct pool_block **link;
 
-		pthread_mutex_lock(&bin->lock);
+		pool_lock_acquire(&bin->lock);
 		link = &bin->first;
 		while (*link != NULL) {
 			struct pool_block *block = *link;
@@ -280,7 +254,7 @@ struct pool_block *pool_take_all(struct pool *pool,
 			all = block;
 			taken(pool, block);
 		}
-		pthread_mutex_unlock(&bin->lock);
+		pool_lock_release(&bin->lock);
 	}
 	return all;
 }
@@ -296,7 +270,7 @@ void pool_forget_home(struct pool *pool, struct pool_home *home)
 	for (unsigned int i = 0; i < POOL_SHARDS; i++) {
 		struct pool_shard *shard = &pool->shards[i];
 
-		pthread_mutex_lock(&shard->lock);
+		pool_lock_acquire(&shard->lock);
 		for (uint32_t j = 0; j < shard->bucket_count; j++) {
 			struct pool_block **link = &shard->buckets[j];
 
@@ -312,7 +286,7 @@ void pool_forget_home(struct pool *pool, struct pool_home *home)
 				pool_block_spare(pool, block);
 			}
 		}
-		pthread_mutex_unlock(&shard->lock);
+		pool_lock_release(&shard->lock);
 	}
 	__atomic_store_n(&home->context, NULL, __ATOMIC_RELEASE);
 }

@@ -59,16 +59,13 @@ struct pool_stream pool_stream_of(void *stream, const struct cuweir_event *event
 	return key;
 }
 
-void pool_note_stream(struct pool_home *home, const struct pool_stream *stream)
+/* Handles are never NULL here: the default stream is one of CUDA's two names for it. */
+void pool_note_another(struct pool_home *home, void *stream)
 {
-	if (__builtin_expect(__atomic_load_n(&home->several, __ATOMIC_RELAXED), 0)) {
-		return;
-	}
-	if (!__atomic_load_n(&home->named, __ATOMIC_ACQUIRE)) {
-		/* Two at once: then the one that comes second sees another than its own. */
-		__atomic_store_n(&home->first_stream, stream->handle, __ATOMIC_RELAXED);
-		__atomic_store_n(&home->named, true, __ATOMIC_RELEASE);
-	} else if (__atomic_load_n(&home->first_stream, __ATOMIC_RELAXED) != stream->handle) {
+	void *none = NULL;
+
+	if (!__atomic_compare_exchange_n(&home->first_stream, &none, stream, false,
+					 __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
 		__atomic_store_n(&home->several, true, __ATOMIC_RELAXED);
 	}
 }
@@ -129,18 +126,6 @@ void pool_freed(struct pool *pool, struct pool_block *block, bool capturing)
 	       !__atomic_compare_exchange_n(&home->complete, &complete, begun, true,
 					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
 	}
-}
-
-bool pool_is_free_for(const struct pool_block *block, const struct pool_stream *stream)
-{
-	if (block->order == POOL_NOTHING) {
-		return true;
-	}
-	if (block->order == POOL_STREAM && stream != NULL &&
-	    block->stream.handle == stream->handle && block->stream.thread == stream->thread) {
-		return true;
-	}
-	return __atomic_load_n(&block->home->complete, __ATOMIC_SEQ_CST) > block->begun;
 }
 
 bool pool_wait_for(struct pool *pool, struct pool_block *block, const struct pool_stream *stream)

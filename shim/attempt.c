@@ -73,6 +73,7 @@ static bool retries(struct cw_policy *policy, struct cw_request *request, int re
 		return false;
 	}
 	request->retries++;
+	cw_count_retry();
 	request->frees_seen = cw_wait_frees_heard();
 	return true;
 }
@@ -139,26 +140,39 @@ static CW_COLD CUresult attempt_stack(struct cw_request *request, uint32_t place
 	return result;
 }
 
-/* As attempt_from at 0, for the common case: nobody refuses beforehand, and nothing fails. */
+/* After the closing there is none, and behind that stands the driver. */
+static uint32_t outermost(void)
+{
+	uint32_t first = cw_chain_first();
+	uint32_t count = cw_chain_count();
+
+	return first < count ? first : count;
+}
+
+/* As attempt_from at the outermost, for the common case: nobody refuses beforehand, and nothing fails. */
 CUresult cw_attempt(struct cw_request *request)
 {
-	uint32_t count = cw_chain_count();
-	uint32_t place = count;
-	CUresult result;
-
 	if (CW_UNLIKELY(cw_chain.asks_before)) {
-		return attempt_stack(request, 0, count);
+		return attempt_stack(request, outermost(), cw_chain_count());
 	}
-	result = cw_grant(request);
-	while (CW_LIKELY(result == CUDA_SUCCESS) && place > 0) {
+	return cw_attempt_answered(request, cw_grant(request));
+}
+
+CUresult cw_attempt_answered(struct cw_request *request, CUresult result)
+{
+	uint32_t count = cw_chain_count();
+	uint32_t first = cw_chain_first();
+	uint32_t place = count;
+
+	while (CW_LIKELY(result == CUDA_SUCCESS) && place > first) {
 		result = cw_grant_tell(request, --place);
 	}
-	if (CW_LIKELY(result != CUDA_ERROR_OUT_OF_MEMORY) || place == 0) {
+	if (CW_LIKELY(result != CUDA_ERROR_OUT_OF_MEMORY) || place <= first) {
 		return result;
 	}
 	request->status = (int)result;
 	request->resume = place + 1;
-	return attempt_stack(request, 0, count);
+	return attempt_stack(request, first, count);
 }
 
 CUresult cw_attempt_behind(struct cw_request *request, uint32_t place)

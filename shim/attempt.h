@@ -10,6 +10,12 @@
 
 CUresult cw_attempt(struct cw_request *request);
 
+/*
+ * Goes on from the driver's answer, where no policy was to be asked before it. After success
+ * the memory is in the books.
+ */
+CUresult cw_attempt_answered(struct cw_request *request, CUresult result);
+
 /* What stands behind the policy before `place`: for memory that it takes through `next`. */
 CUresult cw_attempt_behind(struct cw_request *request, uint32_t place);
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "lock.h"
+#include "plain.h"
 #include "totals.h"
 
 enum { BUDGETS_MAX = 128 };
@@ -167,6 +168,7 @@ int cw_budget_set(int device, uint32_t kinds, uint64_t limit)
 	if (budget != NULL) {
 		__atomic_store_n(&budget->limit, limit, __ATOMIC_RELAXED);
 		__atomic_store_n(&cw_budgets_set_, 1, __ATOMIC_RELEASE);
+		cw_plain_set(CW_PLAIN_BUDGET);
 	}
 	cw_lock_release(&setting);
 	return budget != NULL ? CUWEIR_SUCCESS : CUWEIR_ERROR_OUT_OF_MEMORY;

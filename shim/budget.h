@@ -19,13 +19,13 @@ struct cw_budget {
 	uint32_t kinds;
 };
 
-extern uint32_t cw_budgets_set_;
+extern CW_HIDDEN uint32_t cw_budgets_set_;
 struct cw_budget *cw_budget_find(int device, unsigned int kind);
 
 /* NULL where there is none, which is one load and a branch while no budget was ever set. */
 static inline struct cw_budget *cw_budget_of(int device, unsigned int kind)
 {
-	if (CW_LIKELY(__atomic_load_n(&cw_budgets_set_, __ATOMIC_ACQUIRE) == 0)) {
+	if (CW_LIKELY(!CW_IS_SET(cw_budgets_set_, __ATOMIC_ACQUIRE))) {
 		return (struct cw_budget *)0;
 	}
 	return cw_budget_find(device, kind);

@@ -258,6 +258,7 @@ int cw_chain_open(const char *setting)
 	}
 	cw_chain.policies = memory;
 	cw_program_place(&cw_chain.policies[CW_PLACE_PROGRAM]);
+	cw_chain.first = CW_PLACE_PROGRAM + 1;
 	copy = (char *)memory + CW_CHAIN_MAX * sizeof(struct cw_policy);
 	if (setting != NULL) {
 		memcpy(copy, setting, size);

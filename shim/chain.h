@@ -37,6 +37,7 @@ struct cw_policy {
 struct cw_chain {
 	/* 0 before the opening and after the closing: then policies are not called. */
 	uint32_t count;
+	uint32_t first;   /* 0 while the program has set a handler, else 1: nothing to tell it */
 	bool asks_before; /* some policy admits or serves */
 	bool has_allocator;
 	bool has_before_free;
@@ -55,6 +56,12 @@ static inline struct cw_thresholds *cw_list(struct cw_thresholds *const *list)
 static inline uint32_t cw_chain_count(void)
 {
 	return __atomic_load_n(&cw_chain.count, __ATOMIC_ACQUIRE);
+}
+
+/* The outermost place that there is anything to tell. */
+static inline uint32_t cw_chain_first(void)
+{
+	return __atomic_load_n(&cw_chain.first, __ATOMIC_ACQUIRE);
 }
 
 /* Loads and opens what CUWEIR_POLICY names; NULL: nothing. Returns the number of policies that failed to. */

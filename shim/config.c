@@ -14,7 +14,6 @@
 #define PREFIX "CUWEIR_"
 #define SIM_PREFIX "CUWEIR_SIM_" /* the simulated GPU's own, and the test suites' */
 #define TEST_PREFIX "CUWEIR_TEST_"
-#define OWN_NAME "libcuweir.so"
 
 enum { PREFIX_LENGTH = sizeof(PREFIX) - 1, COMPLAINTS_KEPT = 16 };
 
@@ -124,6 +123,10 @@ static bool read_report(const char *value, void *target)
 	bool on = false;
 
 	(void)target;
+	if (equals(value, "json")) {
+		cw_config.report = "json";
+		return true;
+	}
 	if (equals(value, "text")) {
 		on = true;
 	} else if (!read_flag(value, &on)) {
@@ -297,43 +300,6 @@ void cw_config_load(void)
 		}
 	}
 	atomic_store_explicit(&progress, 2, memory_order_release);
-}
-
-/* Of a list that blanks or colons separate, keeps what does not name our object. */
-static void leave_out_own(char *list)
-{
-	char *kept = list;
-
-	for (char *at = list; *at != '\0';) {
-		size_t length = strcspn(at, " :");
-		bool own = length >= strlen(OWN_NAME) &&
-			   memcmp(at + length - strlen(OWN_NAME), OWN_NAME, strlen(OWN_NAME)) == 0;
-		size_t whole = length + (at[length] != '\0');
-
-		if (!own) {
-			memmove(kept, at, whole);
-			kept += whole;
-		}
-		at += whole;
-	}
-	*kept = '\0';
-}
-
-void cw_config_leave_children(void)
-{
-	char **kept = environ;
-
-	for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
-		if (strncmp(*entry, "LD_PRELOAD=", 11) == 0) {
-			leave_out_own(*entry + 11);
-		}
-		if (strncmp(*entry, PREFIX, PREFIX_LENGTH) != 0) {
-			*kept++ = *entry;
-		}
-	}
-	if (kept != NULL) {
-		*kept = NULL;
-	}
 }
 
 /* The number of single-letter edits between the name before '=' and a setting's. */

@@ -20,6 +20,7 @@ struct cw_config {
 	bool strict;          /* CUWEIR_STRICT */
 	const char *result;   /* CUWEIR_RESULT, for cuweir run: what was found at exit, a line */
 	bool run;             /* CUWEIR_RUN: started by cuweir run, which promised to be heard */
+	bool trial;           /* CUWEIR_TRIAL: cuweir run tries the policies, nothing else runs */
 	bool follow;          /* CUWEIR_FOLLOW: children are watched too, true by default */
 	bool disabled;        /* CUWEIR_DISABLE, not chosen by CUWEIR_ONLY/SKIP, or unsafe */
 	bool dlsym_off;       /* CUWEIR_HOOKS has -dlsym */
@@ -33,7 +34,7 @@ extern struct cw_config cw_config;
 /* Reads the environment. Idempotent; any thread, any time after relocation. */
 void cw_config_load(void);
 
-/* Takes our preload and our settings out of the environment that children get. */
+/* Takes our preload and our settings out of the environment that children get (children.c). */
 void cw_config_leave_children(void);
 
 /* Tells what was wrong with the settings; returns the number of things told. */

@@ -13,15 +13,20 @@ CW_COLD uint32_t cw_thread_ask_id(void)
 	return cw_thread.tid;
 }
 
+CW_COLD struct cw_count *cw_count_choose_stripe(void)
+{
+	cw_thread.counts = cw_count_stripes_[cw_thread_id() % CW_COUNT_STRIPES].cells;
+	return cw_thread.counts;
+}
+
 void cw_counts_read(int device, unsigned int kind, uint64_t *ret_allocations, uint64_t *ret_frees)
 {
-	unsigned int row = (unsigned int)device + 1 <= CW_TOTAL_DEVICES ? (unsigned int)device + 1
-								       : 0;
+	size_t index = cw_total_index(device, kind);
 
 	*ret_allocations = 0;
 	*ret_frees = 0;
 	for (unsigned int i = 0; i < CW_COUNT_STRIPES; i++) {
-		const struct cw_count *cell = &cw_count_stripes_[i].cells[row][kind];
+		const struct cw_count *cell = &cw_count_stripes_[i].cells[index];
 
 		*ret_allocations += __atomic_load_n(&cell->allocations, __ATOMIC_RELAXED);
 		*ret_frees += __atomic_load_n(&cell->frees, __ATOMIC_RELAXED);

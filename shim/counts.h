@@ -20,18 +20,23 @@ struct cw_count {
 };
 
 struct cw_count_stripe {
-	struct cw_count cells[CW_TOTAL_DEVICES + 2][CW_TOTAL_KINDS];
+	struct cw_count cells[(CW_TOTAL_DEVICES + 2) * CW_TOTAL_KINDS]; /* cw_total_index */
 } __attribute__((aligned(64)));
 
 extern struct cw_count_stripe cw_count_stripes_[CW_COUNT_STRIPES];
 
+struct cw_count *cw_count_choose_stripe(void);
+
+static inline struct cw_count *cw_count_at(size_t index)
+{
+	struct cw_count *cells = cw_thread.counts;
+
+	return (CW_LIKELY(cells != NULL) ? cells : cw_count_choose_stripe()) + index;
+}
+
 static inline struct cw_count *cw_count_cell(int device, unsigned int kind)
 {
-	unsigned int row = (unsigned int)device + 1 <= CW_TOTAL_DEVICES ? (unsigned int)device + 1
-								       : 0;
-
-	return &cw_count_stripes_[cw_thread_id() % CW_COUNT_STRIPES]
-			.cells[row][kind < CW_TOTAL_KINDS ? kind : 0];
+	return cw_count_at(cw_total_index(device, kind));
 }
 
 static inline void cw_count_allocation(int device, unsigned int kind)

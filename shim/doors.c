@@ -3,6 +3,9 @@
  * The exported functions, every one made from hooks.def, and nothing else. A definition that
  * differs from CUDA's prototype does not compile.
  */
+/* Before the bodies: what it defines is compiled into the doors. */
+#include "driver_plain.h"
+
 #include "bodies.h"
 #include "common.h"
 #include "resolve.h"

@@ -34,6 +34,7 @@ static inline void cw_driver_request(struct cw_request *request, enum cw_hook_id
 	}
 	request->context = NULL;
 	request->stream = NULL;
+	request->stream_context = NULL;
 	request->device = -1;
 	request->kind = cw_hooks[hook].kind;
 	request->origin_flags = 0;
@@ -80,6 +81,7 @@ static inline void cw_driver_on_stream(struct cw_request *request, CUstream stre
 	cw_where_of_stream(stream, &where);
 	request->device = where.device;
 	request->stream = stream;
+	request->stream_context = where.context;
 	request->flags = CUWEIR_EVENT_STREAM_ORDERED | (per_thread ? CUWEIR_EVENT_PER_THREAD : 0u);
 }
 

@@ -2,8 +2,7 @@
 /*
  * The driver door for memory of another process. A handle that is opened again in the same
  * context gives the same address, and as many closes are needed (C-46): it counts once, from
- * the first open to the last close. Neither the handle nor the call tells how large it is, and
- * nobody may be asked for it (D-15): it is a live allocation of 0 bytes.
+ * the first open to the last close.
  */
 #include <string.h>
 
@@ -64,6 +63,8 @@ static CUresult perform_open(struct cw_request *request)
 
 	if (result == CUDA_SUCCESS) {
 		request->pointer = pointer;
+		request->requested = cw_ask_size(pointer);
+		request->charged = request->requested;
 		/* By another thread at the same time; its record will be replaced. */
 		request->arguments[OPEN_ALREADY] = is_recorded(pointer, request->context);
 	}

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The driver door for linear, managed and stream-ordered memory, and its frees. */
+#include "driver_plain.h"
+
 #include "bodies.h"
 #include "driver_door.h"
 #include "driver_pool.h"
 #include "graph_books.h"
-#include "lifecycle.h"
-#include "pipeline.h"
 #include "serve.h"
-#include "where.h"
 
 typedef CUresult (*alloc_v1_fn)(CUdeviceptr_v1 *, unsigned int);
 typedef CUresult (*alloc_fn)(CUdeviceptr *, size_t);
@@ -48,7 +47,19 @@ static CUresult perform_alloc(struct cw_request *request)
 	return result;
 }
 
-CUresult cw_mem_alloc(enum cw_hook_id hook, const void *site, CUdeviceptr *dptr, size_t bytesize)
+static void fill_alloc(struct cw_request *request, enum cw_hook_id hook, const void *site,
+		       void *real, size_t bytesize)
+{
+	cw_driver_request(request, hook, site, real, bytesize);
+	cw_driver_here(request);
+	request->perform = perform_alloc;
+	request->servable = true;
+	request->undo = undo_free;
+}
+
+/* cw_mem_alloc is in driver_plain.h. This is all of it where it is not plain from the start. */
+CUresult cw_mem_alloc_whole(enum cw_hook_id hook, const void *site, CUdeviceptr *dptr,
+			    size_t bytesize)
 {
 	struct cw_request request;
 	alloc_fn real = (alloc_fn)cw_real_of(hook);
@@ -60,16 +71,45 @@ CUresult cw_mem_alloc(enum cw_hook_id hook, const void *site, CUdeviceptr *dptr,
 	if (CW_UNLIKELY(!cw_driver_door_open() || dptr == NULL || bytesize == 0)) {
 		return real(dptr, bytesize);
 	}
-	cw_driver_request(&request, hook, site, (void *)real, bytesize);
-	cw_driver_here(&request);
-	request.perform = perform_alloc;
-	request.servable = true;
-	request.undo = undo_free;
+	fill_alloc(&request, hook, site, (void *)real, bytesize);
 	result = cw_allocate(&request);
 	if (CW_LIKELY(result == CUDA_SUCCESS)) {
 		*dptr = (CUdeviceptr)request.pointer;
 	}
 	return result;
+}
+
+static CW_COLD CUresult alloc_rest(struct cw_request *request, CUdeviceptr *dptr,
+				   CUresult result, bool entered)
+{
+	result = cw_allocate_rest(request, result, entered);
+	if (result == CUDA_SUCCESS) {
+		*dptr = (CUdeviceptr)request->pointer;
+	}
+	return result;
+}
+
+CW_COLD CUresult cw_mem_alloc_answered(enum cw_hook_id hook, const void *site, CUdeviceptr *dptr,
+				       size_t bytesize, CUresult result, CUdeviceptr pointer)
+{
+	struct cw_request request;
+
+	fill_alloc(&request, hook, site, cw_real_known(hook), bytesize);
+	request.pointer = pointer;
+	return alloc_rest(&request, dptr, result, false);
+}
+
+CW_COLD CUresult cw_mem_alloc_entered(enum cw_hook_id hook, const void *site, CUdeviceptr *dptr,
+				      size_t bytesize, CUdeviceptr pointer, uint64_t before)
+{
+	struct cw_request request;
+
+	fill_alloc(&request, hook, site, cw_real_known(hook), bytesize);
+	request.pointer = pointer;
+	request.before = before;
+	request.after = before + bytesize;
+	cw_plain_move_band(request.device, request.kind, request.after);
+	return alloc_rest(&request, dptr, CUDA_SUCCESS, true);
 }
 
 static CUresult perform_alloc_v1(struct cw_request *request)
@@ -321,7 +361,16 @@ static CUresult perform_free(struct cw_request *request)
 	return ((free_fn)request->real)((CUdeviceptr)request->pointer);
 }
 
-CUresult cw_mem_free(enum cw_hook_id hook, const void *site, CUdeviceptr dptr)
+static void fill_free(struct cw_request *request, enum cw_hook_id hook, const void *site,
+		      void *real, CUdeviceptr dptr)
+{
+	cw_driver_request(request, hook, site, real, 0);
+	request->pointer = dptr;
+	request->perform = perform_free;
+}
+
+/* cw_mem_free is in driver_plain.h, too. */
+CUresult cw_mem_free_whole(enum cw_hook_id hook, const void *site, CUdeviceptr dptr)
 {
 	struct cw_request request;
 	free_fn real = (free_fn)cw_real_of(hook);
@@ -332,10 +381,39 @@ CUresult cw_mem_free(enum cw_hook_id hook, const void *site, CUdeviceptr dptr)
 	if (CW_UNLIKELY(!cw_driver_door_open() || dptr == 0)) {
 		return real(dptr);
 	}
-	cw_driver_request(&request, hook, site, (void *)real, 0);
-	request.pointer = dptr;
-	request.perform = perform_free;
+	fill_free(&request, hook, site, (void *)real, dptr);
 	return cw_deallocate(&request);
+}
+
+CUresult cw_mem_free_detached(enum cw_hook_id hook, const void *site, CUdeviceptr dptr,
+			      const struct cw_record *detached)
+{
+	struct cw_request request;
+
+	fill_free(&request, hook, site, cw_real_known(hook), dptr);
+	return cw_deallocate_detached(&request, detached);
+}
+
+CW_COLD CUresult cw_mem_free_refused(enum cw_hook_id hook, const void *site, CUdeviceptr dptr,
+				     const struct cw_record *detached, CUresult result)
+{
+	struct cw_request request;
+
+	fill_free(&request, hook, site, cw_real_known(hook), dptr);
+	return cw_deallocate_rest(&request, detached, result, false);
+}
+
+CW_COLD CUresult cw_mem_free_left(enum cw_hook_id hook, const void *site, CUdeviceptr dptr,
+				  const struct cw_record *detached, uint64_t before)
+{
+	const struct cw_origin *origin = cw_origin_get(detached->origin);
+	struct cw_request request;
+
+	fill_free(&request, hook, site, cw_real_known(hook), dptr);
+	request.before = before;
+	request.after = before > detached->size ? before - detached->size : 0;
+	cw_plain_move_band(origin->device, origin->kind, request.after);
+	return cw_deallocate_rest(&request, detached, CUDA_SUCCESS, true);
 }
 
 static CUresult perform_free_v1(struct cw_request *request)

@@ -5,7 +5,6 @@
 #include "bodies.h"
 #include "driver_door.h"
 #include "graph_books.h"
-#include "graph_books.h"
 #include "handles.h"
 
 typedef CUresult (*create_fn)(CUmemoryPool *, const CUmemPoolProps *);

@@ -7,7 +7,6 @@
 
 typedef CUresult (*import_fn)(CUmemoryPool *, void *, CUmemAllocationHandleType,
 			      unsigned long long);
-typedef CUresult (*range_fn)(CUdeviceptr *, size_t *, CUdeviceptr);
 typedef CUresult (*import_pointer_fn)(CUdeviceptr *, CUmemoryPool, CUmemPoolPtrExportData *);
 typedef CUresult (*free_fn)(CUdeviceptr);
 
@@ -34,23 +33,6 @@ CUresult cw_mem_pool_import(enum cw_hook_id hook, const void *site, CUmemoryPool
 	return result;
 }
 
-/*
- * Neither the data nor the call tells how large the memory is; only the driver knows. 0 where it
- * may not be asked.
- */
-static uint64_t size_of(CUdeviceptr pointer)
-{
-	range_fn get_range = (range_fn)cw_real_of(CW_HOOK_cuMemGetAddressRange_v2);
-	CUdeviceptr base = 0;
-	size_t size = 0;
-
-	if (get_range == NULL || cw_capture_open() ||
-	    get_range(&base, &size, pointer) != CUDA_SUCCESS) {
-		return 0;
-	}
-	return size;
-}
-
 enum { POOL, SHARE_DATA };
 
 static CUresult perform_import_pointer(struct cw_request *request)
@@ -62,7 +44,7 @@ static CUresult perform_import_pointer(struct cw_request *request)
 
 	if (result == CUDA_SUCCESS) {
 		request->pointer = pointer;
-		request->requested = size_of(pointer);
+		request->requested = cw_ask_size(pointer);
 		request->charged = request->requested;
 	}
 	return result;

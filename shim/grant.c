@@ -7,6 +7,7 @@
 #include "ledger.h"
 #include "message.h"
 #include "origins.h"
+#include "peaks.h"
 #include "release.h"
 #include "serve.h"
 #include "status.h"
@@ -21,7 +22,7 @@ static void keep_requested(struct cw_request *request)
 }
 
 /* Its free took a way that no door hears; that the address came again says that it is gone. */
-static CW_COLD void settle_stale(const struct cw_record *stale)
+CW_COLD void cw_settle_stale(const struct cw_record *stale)
 {
 	const struct cw_origin *origin = cw_origin_get(stale->origin);
 
@@ -51,7 +52,7 @@ static bool record(struct cw_request *request)
 					     &stale);
 	}
 	if (CW_UNLIKELY(replaced > 0)) {
-		settle_stale(&stale);
+		cw_settle_stale(&stale);
 	}
 	return CW_LIKELY(replaced >= 0);
 }
@@ -81,7 +82,10 @@ static void unclaim(struct cw_request *request)
 	}
 }
 
-/* Pitched memory turned out larger than was claimed: the rest is claimed, or all undone. */
+/*
+ * More is charged than was claimed: the pitch is known now, or the device of a runtime's first
+ * call. The rest is claimed, or all undone.
+ */
 static CW_COLD CUresult claim_rest(struct cw_request *request)
 {
 	CUresult undone;
@@ -116,6 +120,9 @@ static CUresult enter_books(struct cw_request *request)
 	request->before = cw_account_add(request->device, request->kind, request->charged,
 					 request->owner);
 	request->after = request->before + request->charged;
+	if (CW_UNLIKELY(cw_peaks_wanted)) {
+		cw_peak_note(request);
+	}
 	return CUDA_SUCCESS;
 }
 
@@ -134,14 +141,23 @@ CUresult cw_grant(struct cw_request *request)
 	}
 	if (CW_UNLIKELY(request->locate != NULL)) {
 		request->locate(request);
+		if (request->budget == NULL) {
+			request->budget = cw_budget_of(request->device, request->kind);
+		}
 	}
-	if (CW_UNLIKELY(request->claimed != 0 && request->charged > request->claimed)) {
+	if (CW_UNLIKELY(request->budget != NULL && request->charged > request->claimed)) {
 		result = claim_rest(request);
 		if (result != CUDA_SUCCESS) {
 			return result;
 		}
 	}
 	return enter_books(request);
+}
+
+void cw_grant_answered(struct cw_request *request)
+{
+	request->owner = 0;
+	(void)enter_books(request);
 }
 
 CUresult cw_grant_held(struct cw_request *request)

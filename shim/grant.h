@@ -3,6 +3,7 @@
 #ifndef CW_GRANT_H
 #define CW_GRANT_H
 
+#include "ledger.h"
 #include "pipeline.h"
 
 /*
@@ -11,7 +12,13 @@
  */
 CUresult cw_grant(struct cw_request *request);
 
-/* The same for memory that a policy takes through `next`: it is held, not the program's. */
+/* The same, where the driver has been asked already and has given the memory. */
+void cw_grant_answered(struct cw_request *request);
+
+/* A record whose free no door heard is out of the ledger: out of the totals, too. */
+void cw_settle_stale(const struct cw_record *stale);
+
+/* As cw_grant, for memory that a policy takes through `next`: it is held, not the program's. */
 CUresult cw_grant_held(struct cw_request *request);
 
 /* The policy at this place has served the request with memory of its own. */

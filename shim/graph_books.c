@@ -154,7 +154,8 @@ static void insert(struct cw_graph *graph, struct cw_graph_node *node)
 	*at = node;
 }
 
-bool cw_graph_add_alloc(struct cw_graph *graph, CUgraphNode handle, const struct cw_graph_step *step)
+bool cw_graph_add_alloc(struct cw_graph *graph, CUgraphNode handle,
+			const struct cw_graph_step *step)
 {
 	struct cw_graph_node *node = graph != NULL ? cw_graph_take_cell() : NULL;
 

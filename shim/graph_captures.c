@@ -25,12 +25,12 @@ static struct cw_graph_capture *capture_of(CUstream stream, bool per_thread)
 	if (captures != NULL && captures->next == NULL) {
 		return captures;
 	}
-	for (struct cw_graph_capture *capture = captures; capture != NULL; capture = capture->next) {
-		if (capture->stream == key) {
-			return capture;
+	for (struct cw_graph_capture *at = captures; at != NULL; at = at->next) {
+		if (at->stream == key) {
+			return at;
 		}
-		if (capture->thread == cw_thread_id()) {
-			mine = capture;
+		if (at->thread == cw_thread_id()) {
+			mine = at;
 			count++;
 		}
 	}
@@ -99,7 +99,7 @@ void cw_graph_capture_ended(CUstream stream, bool per_thread, CUgraph graph)
 	ended = *at;
 	if (ended != NULL) {
 		*at = ended->next;
-		/* What was captured into a graph that exists is in it, also after a failure. GPU? */
+		/* What went into a graph that exists is in it, after a failure too. GPU? */
 		if (ended->graph != NULL && graph != NULL) {
 			cw_graph_set_handle(ended->graph, graph);
 		} else if (ended->graph != NULL) {

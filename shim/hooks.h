@@ -63,6 +63,6 @@ extern const struct cw_hook cw_hooks[CW_HOOK_COUNT];
  * The real function behind each hook, NULL until it is known. Written by resolve.c
  * whenever a look-up of the program's or an ELF search of ours finds it; any thread.
  */
-extern _Atomic(void *) cw_real[CW_HOOK_COUNT];
+extern __attribute__((visibility("hidden"))) _Atomic(void *) cw_real[CW_HOOK_COUNT];
 
 #endif

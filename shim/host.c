@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "budget.h"
+#include "config.h"
 #include "counts.h"
 #include "elf_read.h"
 #include "ledger.h"
@@ -302,6 +303,7 @@ void cw_host_init(struct cw_policy *policy)
 	policy->host = (struct cuweir_host){
 		.struct_size = sizeof(policy->host),
 		.version = CUWEIR_POLICY_VERSION,
+		.flags = cw_config.trial ? CUWEIR_HOST_TRIAL : 0,
 		.shim_version = CW_VERSION,
 		.instance = policy,
 		.log = host_log,

@@ -11,11 +11,11 @@ void cw_host_init(struct cw_policy *policy);
 
 /* Debug events: bit 0 for all policies, bit 1 where some policy always gets them, bit 2 where
  * the program's own handler wants them. */
-extern uint32_t cw_debug_;
+extern CW_HIDDEN uint32_t cw_debug_;
 
 static inline bool cw_debug_any(void)
 {
-	return __atomic_load_n(&cw_debug_, __ATOMIC_RELAXED) != 0;
+	return CW_IS_SET(cw_debug_, __ATOMIC_RELAXED);
 }
 
 static inline bool cw_debug(void)

@@ -7,7 +7,7 @@
 #include "ledger.h"
 #include "table.h"
 
-extern struct cw_shard cw_ledger_shards_[CW_LEDGER_SHARDS] CW_SHARDS_ALIGNED;
+extern __attribute__((visibility("hidden"))) struct cw_shard cw_ledger_shards_[CW_LEDGER_SHARDS] CW_SHARDS_ALIGNED;
 
 /* Also counts it out, which cw_handles_remove alone would not. */
 bool cw_wide_remove(uint64_t address, struct cw_record *ret);
@@ -54,7 +54,8 @@ static inline void cw_slot_pack(uint64_t *slot, uint64_t address, uint64_t size,
 static inline void cw_slot_unpack(const uint64_t *slot, struct cw_record *ret)
 {
 	ret->address = slot[0] >> 16;
-	ret->size = (slot[0] & 0xffff) << 32 | slot[1] >> 32;
+	/* One shift of both words, and what came of the address cut off. */
+	ret->size = (slot[0] << 32 | slot[1] >> 32) & 0xffffffffffff;
 	ret->origin = (uint32_t)slot[1];
 }
 

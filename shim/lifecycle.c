@@ -22,6 +22,8 @@
 #include "message.h"
 #include "old_glibc.h"
 #include "origins.h"
+#include "peaks.h"
+#include "plain.h"
 #include "report.h"
 #include "resolve.h"
 #include "scopes.h"
@@ -83,6 +85,7 @@ static void after_fork_child(void)
 	cw_wait_postfork_child();
 	cw_where_postfork_child();
 	cw_graph_books_postfork_child();
+	cw_plain_postfork_child();
 	if (__atomic_load_n(&cw_phase_, __ATOMIC_RELAXED) == CW_PHASE_OPENING) {
 		/* Another thread of the parent was at it; the child begins anew. */
 		__atomic_store_n(&cw_phase_, CW_PHASE_NEW, __ATOMIC_RELEASE);
@@ -92,6 +95,10 @@ static void after_fork_child(void)
 static void open_all(void)
 {
 	int failures = cw_config_complain();
+
+	if (cw_config.report != NULL) {
+		cw_peaks_start();
+	}
 
 	if (cw_config.log != NULL && !cw_message_open_log(cw_config.log)) {
 		failures++;
@@ -160,6 +167,7 @@ static bool open_now(void)
 		owner = getpid();
 		hear_forks();
 		open_all();
+		cw_plain_open();
 		set_phase(CW_PHASE_OPEN);
 		return true;
 	}

@@ -35,22 +35,26 @@ void cw_lock_wait(struct cw_lock *lock)
 {
 	__atomic_fetch_add(&lock->contended, 1, __ATOMIC_RELAXED);
 	for (int i = 0; i < SPINS; i++) {
-		uint32_t expected = 0;
-
-		if (__atomic_load_n(&lock->state, __ATOMIC_RELAXED) == 0 &&
-				__atomic_compare_exchange_n(&lock->state, &expected, 1, false,
-					__ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+		if ((__atomic_load_n(&lock->state, __ATOMIC_RELAXED) & CW_LOCK_HELD) == 0 &&
+				cw_lock_try(lock)) {
 			return;
 		}
 		pause_briefly();
 	}
-	/* Taken as 2 from here on, since others may sleep: at worst a wake too many. */
-	while (__atomic_exchange_n(&lock->state, 2, __ATOMIC_ACQUIRE) != 0) {
-		futex(&lock->state, FUTEX_WAIT_PRIVATE, 2);
+	/* Marked from here on, since others may sleep: at worst a wake too many. */
+	while ((__atomic_exchange_n(&lock->state, CW_LOCK_HELD | CW_LOCK_AWAITED,
+			__ATOMIC_ACQUIRE) & CW_LOCK_HELD) != 0) {
+		futex(&lock->state, FUTEX_WAIT_PRIVATE, CW_LOCK_HELD | CW_LOCK_AWAITED);
 	}
 }
 
+/*
+ * It is given back but for the mark. Somebody may have taken it since, and keeps it; the mark
+ * goes before the wake, so that whoever fails to take it hereafter marks it anew: the one that
+ * is woken here, or one that came in between, for all who sleep still.
+ */
 void cw_lock_wake(struct cw_lock *lock)
 {
+	__atomic_fetch_and(&lock->state, ~(uint32_t)CW_LOCK_AWAITED, __ATOMIC_RELAXED);
 	futex(&lock->state, FUTEX_WAKE_PRIVATE, 1);
 }

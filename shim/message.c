@@ -286,6 +286,11 @@ bool cw_message_open_log(const char *pattern)
 	return true;
 }
 
+void cw_log_write(const char *text, size_t length)
+{
+	cw_write_all(atomic_load_explicit(&log_fd, memory_order_acquire), text, length);
+}
+
 void cw_log_line(const char *line, size_t length)
 {
 	struct iovec parts[2];

@@ -43,6 +43,9 @@ void cw_write_all(int fd, const char *text, size_t length);
 /* Opens CUWEIR_LOG; false, after a message, when it cannot. Called once, at the opening. */
 bool cw_message_open_log(const char *pattern);
 
+/* Text with its newlines, to the same place, through signals and short writes. */
+void cw_log_write(const char *text, size_t length);
+
 /* A line (the newline is added) to CUWEIR_LOG, or to stderr. */
 void cw_log_line(const char *line, size_t length);
 

@@ -332,16 +332,18 @@ const struct cuweir_allocator cw_next = {
 	.deallocate = next_deallocate,
 };
 
-static bool goes_with(const struct cw_handle *entry, void *argument)
+static bool end_if_of(const struct cw_handle *entry, void *argument)
 {
-	if (entry->value2 >> FACT_CONTEXT_SHIFT != (uint64_t)(uintptr_t)argument) {
-		return false;
+	struct cw_handle held;
+
+	if (entry->value2 >> FACT_CONTEXT_SHIFT == (uint64_t)(uintptr_t)argument &&
+	    cw_handles_remove(HELD_SPACE, entry->key, &held)) {
+		settle_held(&held);
 	}
-	settle_held(entry);
 	return true;
 }
 
 void cw_held_context_ended(void *context)
 {
-	cw_handles_remove_if(HELD_SPACE, goes_with, context);
+	cw_handles_walk(HELD_SPACE, end_if_of, context);
 }

@@ -9,12 +9,15 @@
 #include "handles.h"
 #include "lock.h"
 #include "table.h"
+#include "totals.h"
 
 /* Two tuples of one hash in 2^20 are a matter of luck at 10^-8; eight are none. */
 #define COLLISIONS 8
 
-struct cw_origin cw_origin_first_[CW_ORIGIN_FIRST] = {{.device = -1}};
-struct cw_origin *cw_origin_chunks_[CW_ORIGIN_LIMIT / CW_ORIGIN_CHUNK];
+struct cw_origin_entry cw_origin_first_[CW_ORIGIN_FIRST] = {
+	{.origin.device = -1, .total = CW_ORIGIN_APART},
+};
+struct cw_origin_entry *cw_origin_chunks_[CW_ORIGIN_LIMIT / CW_ORIGIN_CHUNK];
 uint32_t cw_origin_count_ = 1;
 
 /* Guesses: each is checked against the tuple, so a fork child's stale ones do no harm. */
@@ -55,9 +58,9 @@ static uint32_t look_up(const struct cw_origin *origin, uint64_t *ret_free)
 }
 
 /* Lock held. Where the entry of this index lies; NULL without memory. */
-static struct cw_origin *place_of(uint32_t index)
+static struct cw_origin_entry *place_of(uint32_t index)
 {
-	struct cw_origin *chunk;
+	struct cw_origin_entry *chunk;
 
 	if (index < CW_ORIGIN_FIRST) {
 		return &cw_origin_first_[index];
@@ -88,7 +91,7 @@ static uint32_t append(const struct cw_origin *origin)
 {
 	uint32_t index;
 	uint64_t key;
-	struct cw_origin *place;
+	struct cw_origin_entry *place;
 
 	index = look_up(origin, &key);
 	if (index != CW_ORIGIN_UNKNOWN) {
@@ -102,7 +105,9 @@ static uint32_t append(const struct cw_origin *origin)
 	if (place == NULL) {
 		return CW_ORIGIN_UNKNOWN;
 	}
-	*place = *origin;
+	place->origin = *origin;
+	place->total = origin->policy != 0 || (origin->flags & CW_ORIGIN_PITCHED) != 0 ?
+		CW_ORIGIN_APART : cw_total_index(origin->device, origin->kind);
 	/*
 	 * Findable first, then counted: if this fails, nothing has happened; and whoever
 	 * finds it too early is shown the unknown entry, and comes to wait for our lock.

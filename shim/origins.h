@@ -21,10 +21,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common.h"
+
 #define CW_ORIGIN_UNKNOWN 0u
 #define CW_ORIGIN_LIMIT (1u << 20)
 #define CW_ORIGIN_FULL_LIMIT (CW_ORIGIN_LIMIT - (1u << 17))
 #define CW_ORIGIN_SITELESS_LIMIT (CW_ORIGIN_LIMIT - (1u << 16))
+
+/* Flags of an origin (struct cw_origin). */
+enum {
+	CW_ORIGIN_CONTEXT_BOUND = 1u << 0, /* goes with its context (D-17) */
+	CW_ORIGIN_PITCHED = 1u << 1,       /* asked for less than is charged */
+	CW_ORIGIN_DIRECT = 1u << 2,        /* handed out by cuweir.h */
+	CW_ORIGIN_RESIZABLE = 1u << 3,     /* the same, and may be given to cuweir_reallocate */
+};
 
 /* No padding: compared and hashed as three words. Zero what is not known; device -1: none. */
 struct cw_origin {
@@ -43,9 +53,17 @@ _Static_assert(sizeof(struct cw_origin) == 24, "compared as three words");
 #define CW_ORIGIN_FIRST 256u
 
 /* For the inline functions only. The first chunk is static, and no mmap is needed for it. */
-extern struct cw_origin cw_origin_first_[CW_ORIGIN_FIRST];
-extern struct cw_origin *cw_origin_chunks_[CW_ORIGIN_LIMIT / CW_ORIGIN_CHUNK];
-extern uint32_t cw_origin_count_;
+struct cw_origin_entry {
+	struct cw_origin origin;
+	/* The number of its total, or CW_ORIGIN_APART where a free takes more than that. */
+	uint64_t total;
+};
+
+#define CW_ORIGIN_APART UINT64_MAX
+
+extern CW_HIDDEN struct cw_origin_entry cw_origin_first_[CW_ORIGIN_FIRST];
+extern CW_HIDDEN struct cw_origin_entry *cw_origin_chunks_[CW_ORIGIN_LIMIT / CW_ORIGIN_CHUNK];
+extern CW_HIDDEN uint32_t cw_origin_count_;
 extern _Thread_local uint32_t cw_origin_recent_[4] __attribute__((tls_model("initial-exec")));
 uint32_t cw_origin_intern_slow_(const struct cw_origin *origin, uint32_t *recent);
 
@@ -53,7 +71,7 @@ uint32_t cw_origin_intern_slow_(const struct cw_origin *origin, uint32_t *recent
  * Never NULL. CW_ORIGIN_UNKNOWN, and an index that was never given out, lead to an entry of
  * zeros, but for the device, -1.
  */
-static inline const struct cw_origin *cw_origin_get(uint32_t index)
+static inline const struct cw_origin_entry *cw_origin_entry(uint32_t index)
 {
 	/* Acquire: an entry is complete before the count covers it. */
 	if (index >= __atomic_load_n(&cw_origin_count_, __ATOMIC_ACQUIRE)) {
@@ -64,6 +82,24 @@ static inline const struct cw_origin *cw_origin_get(uint32_t index)
 	}
 	return &__atomic_load_n(&cw_origin_chunks_[index / CW_ORIGIN_CHUNK],
 		__ATOMIC_ACQUIRE)[index % CW_ORIGIN_CHUNK];
+}
+
+static inline const struct cw_origin *cw_origin_get(uint32_t index)
+{
+	return &cw_origin_entry(index)->origin;
+}
+
+/*
+ * The number of the total (totals.h) that a record with this index from the ledger counts in,
+ * or CW_ORIGIN_APART: a policy's memory, or pitched. The index was given out, and needs no
+ * comparison with the count.
+ */
+static inline uint64_t cw_origin_total(uint32_t index)
+{
+	if (__builtin_expect(index < CW_ORIGIN_FIRST, 1)) {
+		return cw_origin_first_[index].total;
+	}
+	return cw_origin_entry(index)->total;
 }
 
 static inline bool cw_origin_equal(const struct cw_origin *a, const struct cw_origin *b)

@@ -3,10 +3,12 @@
 
 #include "aliases.h"
 #include "attempt.h"
+#include "budget.h"
 #include "grant.h"
 #include "handlers.h"
 #include "handles.h"
 #include "ledger.h"
+#include "oom.h"
 #include "origins.h"
 #include "release.h"
 #include "serve.h"
@@ -18,6 +20,7 @@
 static uint64_t untracked_frees;
 static uint64_t untracked_allocations;
 static uint64_t failed_allocations;
+static uint64_t retries;
 static bool context_lost;
 
 uint64_t cw_untracked_frees(void)
@@ -28,6 +31,16 @@ uint64_t cw_untracked_frees(void)
 uint64_t cw_failed_allocations(void)
 {
 	return __atomic_load_n(&failed_allocations, __ATOMIC_RELAXED);
+}
+
+uint64_t cw_retries(void)
+{
+	return __atomic_load_n(&retries, __ATOMIC_RELAXED);
+}
+
+void cw_count_retry(void)
+{
+	__atomic_fetch_add(&retries, 1, __ATOMIC_RELAXED);
 }
 
 uint64_t cw_untracked_allocations(void)
@@ -61,6 +74,7 @@ static CW_COLD void tell_failed(struct cw_request *request)
 {
 	if (request->status == CUDA_ERROR_OUT_OF_MEMORY) {
 		__atomic_fetch_add(&failed_allocations, 1, __ATOMIC_RELAXED);
+		cw_oom_tell(request);
 	}
 	request->before = cw_total_current(request->device, request->kind);
 	request->after = request->before;
@@ -82,12 +96,8 @@ static inline void start(struct cw_request *request)
 	}
 }
 
-CUresult cw_allocate(struct cw_request *request)
+static CUresult finish(struct cw_request *request, CUresult result)
 {
-	CUresult result;
-
-	start(request);
-	result = cw_attempt(request);
 	request->status = (int)result;
 	if (CW_UNLIKELY(result != CUDA_SUCCESS)) {
 		if (cw_status_ends_context((int)result)) {
@@ -97,6 +107,21 @@ CUresult cw_allocate(struct cw_request *request)
 		return result;
 	}
 	return CUDA_SUCCESS;
+}
+
+CUresult cw_allocate(struct cw_request *request)
+{
+	start(request);
+	return finish(request, cw_attempt(request));
+}
+
+CW_COLD CUresult cw_allocate_rest(struct cw_request *request, CUresult result, bool entered)
+{
+	start(request);
+	if (result == CUDA_SUCCESS && !entered) {
+		cw_grant_answered(request);
+	}
+	return finish(request, cw_attempt_answered(request, result));
 }
 
 /* What is in no book of ours: the driver's own answer, untouched. */
@@ -145,13 +170,47 @@ static CW_COLD void put_back(struct cw_request *request, const struct cw_record 
 CUresult cw_deallocate(struct cw_request *request)
 {
 	struct cw_record detached;
-	CUresult result;
-	int told;
 
 	if (CW_UNLIKELY(!cw_ledger_remove(cw_request_key(request), &detached))) {
 		return free_unknown(request);
 	}
-	facts_of(request, &detached);
+	return cw_deallocate_detached(request, &detached);
+}
+
+/* The driver, or the policy that served it, has answered. */
+static CUresult settle(struct cw_request *request, const struct cw_record *detached,
+		       CUresult result, bool settled)
+{
+	int told;
+
+	request->status = (int)result;
+	if (CW_UNLIKELY(result != CUDA_SUCCESS)) {
+		if (!cw_status_ends_context((int)result)) {
+			put_back(request, detached);
+			return result;
+		}
+		cw_note_fatal((int)result);
+	}
+	if (!settled) {
+		cw_release_settle(request);
+	}
+	told = cw_release_tell(request, 0);
+	return result == CUDA_SUCCESS ? (CUresult)told : result;
+}
+
+CW_COLD CUresult cw_deallocate_rest(struct cw_request *request, const struct cw_record *detached,
+				    CUresult result, bool settled)
+{
+	facts_of(request, detached);
+	start(request);
+	return settle(request, detached, result, settled);
+}
+
+CUresult cw_deallocate_detached(struct cw_request *request, const struct cw_record *detached)
+{
+	CUresult result;
+
+	facts_of(request, detached);
 	start(request);
 	if (CW_UNLIKELY(cw_chain.has_before_free)) {
 		request->before = cw_total_current(request->device, request->kind);
@@ -160,17 +219,7 @@ CUresult cw_deallocate(struct cw_request *request)
 	}
 	result = CW_UNLIKELY(request->owner != 0) ? cw_serve_free(request)
 						  : request->perform(request);
-	request->status = (int)result;
-	if (CW_UNLIKELY(result != CUDA_SUCCESS)) {
-		if (!cw_status_ends_context((int)result)) {
-			put_back(request, &detached);
-			return result;
-		}
-		cw_note_fatal((int)result);
-	}
-	cw_release_settle(request);
-	told = cw_release_tell(request, 0);
-	return result == CUDA_SUCCESS ? (CUresult)told : result;
+	return settle(request, detached, result, false);
 }
 
 static CUresult already_done(struct cw_request *request)
@@ -184,6 +233,12 @@ void cw_adopt(struct cw_request *request)
 	start(request);
 	request->perform = already_done;
 	request->undo = NULL;
+	/* It is there, over a budget too. */
+	request->budget = cw_budget_of(request->device, request->kind);
+	if (CW_UNLIKELY(request->budget != NULL)) {
+		cw_budget_force(request->budget, request->charged);
+		request->claimed = request->charged;
+	}
 	(void)cw_grant(request);
 	for (uint32_t i = cw_chain_count(); i > 0; i--) {
 		(void)cw_grant_tell(request, i - 1);
@@ -199,6 +254,11 @@ void cw_forget(struct cw_request *request)
 	}
 	facts_of(request, &detached);
 	start(request);
+	if (CW_UNLIKELY(cw_chain.has_before_free)) {
+		request->before = cw_total_current(request->device, request->kind);
+		request->after = request->before;
+		cw_release_announce(request, 0);
+	}
 	cw_release_settle(request);
 	(void)cw_release_tell(request, 0);
 }

@@ -12,14 +12,7 @@
 
 #include "cuda_api.h"
 #include "hooks.h"
-
-/* Flags of an origin (struct cw_origin). */
-enum {
-	CW_ORIGIN_CONTEXT_BOUND = 1u << 0, /* goes with its context (D-17) */
-	CW_ORIGIN_PITCHED = 1u << 1,       /* asked for less than is charged */
-	CW_ORIGIN_DIRECT = 1u << 2,        /* handed out by cuweir.h */
-	CW_ORIGIN_RESIZABLE = 1u << 3,     /* the same, and may be given to cuweir_reallocate */
-};
+#include "origins.h"
 
 /*
  * What a record is found by. Linear memory goes by its address; arrays and the like are known
@@ -58,6 +51,7 @@ struct cw_request {
 	const void *site;        /* where the program called it */
 	void *context;
 	void *stream;
+	void *stream_context;    /* that `stream` belongs to; NULL: not looked up */
 	int device;
 	uint8_t kind;            /* enum cuweir_kind */
 	uint8_t origin_flags;
@@ -112,6 +106,16 @@ CUresult cw_allocate(struct cw_request *request);
 CUresult cw_deallocate(struct cw_request *request);
 
 /*
+ * What began as plain (plain.h) and is not: the driver has answered, and where `entered` the
+ * books have it, with before and after; a free's record is out of the ledger.
+ */
+struct cw_record;
+CUresult cw_allocate_rest(struct cw_request *request, CUresult result, bool entered);
+CUresult cw_deallocate_detached(struct cw_request *request, const struct cw_record *detached);
+CUresult cw_deallocate_rest(struct cw_request *request, const struct cw_record *detached,
+			    CUresult result, bool settled);
+
+/*
  * Memory that came, or went, by an operation that cannot be refused or undone (a graph's launch,
  * what it frees): it is accounted and told; a status of a threshold callback is told and
  * ignored (D-06).
@@ -121,6 +125,8 @@ void cw_forget(struct cw_request *request);
 
 /* Frees of addresses that nobody knew, and allocations that could not be recorded. */
 uint64_t cw_untracked_frees(void);
+uint64_t cw_retries(void);
+void cw_count_retry(void);
 uint64_t cw_failed_allocations(void); /* out of memory, as the program got it */
 uint64_t cw_untracked_allocations(void);
 void cw_count_untracked_allocation(void);

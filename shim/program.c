@@ -8,6 +8,7 @@
 
 #include "host.h"
 #include "lock.h"
+#include "plain.h"
 #include "thread.h"
 
 /* Never freed, since another thread may still look at its thresholds; equal ones come again. */
@@ -157,7 +158,8 @@ void cw_program_place(struct cw_policy *policy)
 static bool same_list(const struct cw_thresholds *a, const struct cw_thresholds *b)
 {
 	return a->count == b->count &&
-	       (a->count == 0 || memcmp(a->values, b->values, a->count * sizeof(a->values[0])) == 0);
+	       (a->count == 0 ||
+		memcmp(a->values, b->values, a->count * sizeof(a->values[0])) == 0);
 }
 
 /* One that was set before and was the same in everything. Lock held. */
@@ -214,10 +216,12 @@ static struct handler *make(const struct cuweir_event_handler *table, void *stat
 /* Lock held. */
 static void publish(struct handler *handler)
 {
+	cw_plain_set(CW_PLAIN_PROGRAM);
 	__atomic_store_n(&place->alloc, &handler->alloc, __ATOMIC_RELEASE);
 	__atomic_store_n(&place->dealloc, &handler->dealloc, __ATOMIC_RELEASE);
 	__atomic_store_n(&current, handler, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&place->kinds, handler->table.kinds, __ATOMIC_RELEASE);
+	__atomic_store_n(&cw_chain.first, CW_PLACE_PROGRAM, __ATOMIC_RELEASE);
 	if (handler->debug) {
 		cw_debug_program(true);
 	}
@@ -262,9 +266,11 @@ void cw_program_clear(void)
 	cw_lock_acquire(&setting);
 	handler = current;
 	if (handler != NULL) {
+		__atomic_store_n(&cw_chain.first, CW_PLACE_PROGRAM + 1, __ATOMIC_RELEASE);
 		__atomic_store_n(&place->kinds, 0, __ATOMIC_RELEASE);
 		__atomic_store_n(&current, NULL, __ATOMIC_SEQ_CST);
 		cw_debug_program(false);
+		cw_plain_clear(CW_PLAIN_PROGRAM);
 		handler->older = retired;
 		retired = handler;
 	}

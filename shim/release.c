@@ -34,6 +34,9 @@ int cw_release_tell(struct cw_request *request, uint32_t outermost)
 {
 	int result = CUWEIR_SUCCESS;
 
+	if (CW_LIKELY(outermost == CW_PLACE_PROGRAM)) {
+		outermost = cw_chain_first();
+	}
 	for (uint32_t i = cw_heard_by(request); i > outermost; i--) {
 		struct cw_policy *policy = &cw_chain.policies[i - 1];
 

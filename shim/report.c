@@ -2,34 +2,43 @@
 #include "report.h"
 
 #include <cuweir/policy.h>
-#include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "counts.h"
-#include "elf_read.h"
 #include "hooks.h"
 #include "ledger.h"
 #include "message.h"
 #include "old_glibc.h"
 #include "origins.h"
+#include "peaks.h"
 #include "pipeline.h"
+#include "sites.h"
 #include "totals.h"
 
 enum { LEAKS_LISTED = 64 };
 
+static struct cw_modules modules; /* that the report has named */
+
 static const char *const kind_names[CUWEIR_KIND_COUNT] = {
 	"", "device", "managed", "host", "registered", "imported", "virtual", "pool", "graph",
 };
+
+const char *cw_kind_name(unsigned int kind)
+{
+	return kind < CUWEIR_KIND_COUNT ? kind_names[kind] : "unknown";
+}
 
 /* Asked for, whatever CUWEIR_VERBOSE says. */
 static void line(const char *format, ...) CW_PRINTF(1, 2);
 
 static void line(const char *format, ...)
 {
-	char text[512];
+	char text[PATH_MAX + 512];
 	size_t length = cw_format(text, sizeof(text), "cuweir[%d]: ", (int)getpid());
 	va_list arguments;
 
@@ -37,7 +46,21 @@ static void line(const char *format, ...)
 	length += cw_vformat(text + length, sizeof(text) - length - 1, format, arguments);
 	va_end(arguments);
 	text[length++] = '\n';
-	cw_write_all(STDERR_FILENO, text, length);
+	cw_log_write(text, length);
+}
+
+static void write_peak(int device, unsigned int kind)
+{
+	struct cw_peak peak;
+	char place[CW_SITE_TEXT];
+
+	if (cw_peak_read(device, kind, &peak)) {
+		cw_modules_note(&modules, peak.site);
+		line("  its peak came after %lld.%c s, by %s from %s",
+		     (long long)(peak.after_ns / 1000000000),
+		     (int)('0' + peak.after_ns / 100000000 % 10), cw_hooks[peak.hook].base,
+		     cw_site_text(place, peak.site));
+	}
 }
 
 static void write_total(int device, unsigned int kind)
@@ -58,29 +81,69 @@ static void write_total(int device, unsigned int kind)
 	     (unsigned long long)cw_total_peak(device, kind),
 	     cw_human_size(peak, cw_total_peak(device, kind)), (unsigned long long)allocations,
 	     (unsigned long long)frees);
+	write_peak(device, kind);
+}
+
+/* "100 B", or "100 to 200 B". */
+static const char *size_range(char buffer[64], const struct cw_site *site)
+{
+	if (site->smallest == site->largest) {
+		cw_format(buffer, 64, "%llu B", (unsigned long long)site->largest);
+	} else {
+		cw_format(buffer, 64, "%llu to %llu B", (unsigned long long)site->smallest,
+			  (unsigned long long)site->largest);
+	}
+	return buffer;
+}
+
+/* Where one place holds several: a leak is rarely alone. */
+static void write_sites(void)
+{
+	struct cw_site sites[CW_SITES_SHOWN];
+	char place[CW_SITE_TEXT];
+	char range[64];
+	char size[16];
+	size_t all;
+	size_t count = cw_sites_collect(sites, CW_SITES_SHOWN, -1, &all);
+
+	for (size_t i = 0; i < count; i++) {
+		cw_modules_note(&modules, sites[i].site);
+		line("  %llu B (%s) in %llu of %s, %s memory of device %d, by %s from %s",
+		     (unsigned long long)sites[i].bytes, cw_human_size(size, sites[i].bytes),
+		     (unsigned long long)sites[i].count, size_range(range, &sites[i]),
+		     cw_kind_name(sites[i].kind), sites[i].device, cw_hooks[sites[i].hook].base,
+		     cw_site_text(place, sites[i].site));
+	}
+	if (all > count) {
+		line("  and %zu places more", all - count);
+	}
+}
+
+static void write_modules(void)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < modules.count; i++) {
+		line("module %s is %s", cw_module_name(&modules, i),
+		     cw_module_path(&modules, i, path));
+	}
 }
 
 static bool write_leak(const struct cw_record *record, void *argument)
 {
 	const struct cw_origin *origin = cw_origin_get(record->origin);
 	unsigned int *listed = argument;
-	Dl_info module;
+	char place[CW_SITE_TEXT];
 
 	if (++*listed > LEAKS_LISTED) {
 		return false;
 	}
-	if (origin->site != 0 && dladdr((void *)(uintptr_t)origin->site, &module) != 0 &&
-	    module.dli_fname != NULL) {
-		line("still allocated: %p, %llu B, device %d, by %s, called from %s+0x%llx",
-		     (void *)(uintptr_t)cw_key_handle(record->address), (unsigned long long)record->size,
-		     origin->device, cw_hooks[origin->hook].base,
-		     cw_elf_basename(module.dli_fname),
-		     (unsigned long long)(origin->site - (uintptr_t)module.dli_fbase));
-	} else {
-		line("still allocated: %p, %llu B, device %d, by %s",
-		     (void *)(uintptr_t)cw_key_handle(record->address), (unsigned long long)record->size,
-		     origin->device, cw_hooks[origin->hook].base);
-	}
+	cw_modules_note(&modules, origin->site);
+	line("still allocated: %p, %llu B, device %d, by %s%s%s",
+	     (void *)(uintptr_t)cw_key_handle(record->address), (unsigned long long)record->size,
+	     origin->device, cw_hooks[origin->hook].base,
+	     origin->site != 0 ? ", called from " : "",
+	     origin->site != 0 ? cw_site_text(place, origin->site) : "");
 	return true;
 }
 
@@ -89,6 +152,10 @@ void cw_report(void)
 	uint64_t live = cw_ledger_live();
 	unsigned int listed = 0;
 
+	if (strcmp(cw_config.report, "json") == 0) {
+		cw_report_json();
+		return;
+	}
 	line("report when libcuweir.so is closed; frees by libraries that are closed later are "
 	     "not in it");
 	for (int device = -1; device < CW_TOTAL_DEVICES; device++) {
@@ -96,19 +163,24 @@ void cw_report(void)
 			write_total(device, kind);
 		}
 	}
+	line("%llu allocations failed for want of memory, %llu retries",
+	     (unsigned long long)cw_failed_allocations(), (unsigned long long)cw_retries());
 	line("%llu frees of unknown addresses, %llu allocations without a record",
 	     (unsigned long long)cw_untracked_frees(),
 	     (unsigned long long)cw_untracked_allocations());
 	if (cw_context_lost()) {
 		line("context lost: an error ended it, and its memory with it; no leaks are "
 		     "listed");
+		write_modules();
 		return;
 	}
 	line("%llu allocations still live", (unsigned long long)live);
+	write_sites();
 	cw_ledger_walk(write_leak, &listed);
 	if (listed > LEAKS_LISTED) {
 		line("... and %llu more", (unsigned long long)(live - LEAKS_LISTED));
 	}
+	write_modules();
 }
 
 void cw_report_result(const char *path)

@@ -4,6 +4,10 @@
 #define CW_REPORT_H
 
 void cw_report(void);
+void cw_report_json(void);
+
+/* "device", "managed", ... */
+const char *cw_kind_name(unsigned int kind);
 
 /* Adds a line "live N refused N" to the file, for cuweir run. */
 void cw_report_result(const char *path);

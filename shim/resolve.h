@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common.h"
 #include "hooks.h"
 
 /* Whose an object is, by its soname or file name. */
@@ -47,6 +48,17 @@ static inline struct link_map *cw_handle_of(const void *address)
  * returned and not stored.
  */
 void *cw_resolve(enum cw_hook_id hook);
+
+/* The real function of a hook if it was found before. */
+static inline void *cw_real_known(enum cw_hook_id hook)
+{
+	return atomic_load_explicit(&cw_real[hook], memory_order_acquire);
+}
+
+static inline bool cw_real_is_known(enum cw_hook_id hook)
+{
+	return CW_IS_SET(cw_real[hook], __ATOMIC_RELAXED);
+}
 
 /* The real function of a hook, NULL where there is none. */
 static inline void *cw_real_of(enum cw_hook_id hook)

@@ -147,7 +147,9 @@ CW_INLINE uint32_t cw_group_match(const struct cw_group *group, uint32_t tag, bo
 	} else {
 		tags = _mm_load_si128((const __m128i *)(const void *)group);
 	}
-	mask = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(tags, _mm_set1_epi8((char)tag)));
+	/* By a multiplication: one instruction less than unpacking takes. */
+	mask = (uint32_t)_mm_movemask_epi8(
+		_mm_cmpeq_epi8(tags, _mm_set1_epi32((int)(tag * 0x01010101u))));
 #else
 	uint64_t pattern = tag * UINT64_C(0x0101010101010101);
 	uint64_t low = __atomic_load_n(&words[0], __ATOMIC_ACQUIRE);
@@ -157,6 +159,28 @@ CW_INLINE uint32_t cw_group_match(const struct cw_group *group, uint32_t tag, bo
 	mask = cw_zero_bytes(low ^ pattern) | cw_zero_bytes(high ^ pattern) << 8;
 #endif
 	return mask & ((1u << CW_GROUP_SLOTS) - 1);
+}
+
+/*
+ * Whether a new record may simply be put here, and at which slot: no record went on from here,
+ * and there is room. One comparison for both, since `passed` lies behind the tags. For writers.
+ */
+CW_INLINE bool cw_group_free(const struct cw_group *group, size_t *ret_slot)
+{
+	uint32_t zeros;
+
+#ifdef CW_TABLE_SSE2
+	__m128i tags = _mm_load_si128((const __m128i *)(const void *)group);
+
+	zeros = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(tags, _mm_setzero_si128()));
+#else
+	zeros = cw_group_match(group, 0, false) | (uint32_t)(group->passed == 0) << CW_GROUP_SLOTS;
+#endif
+	if (__builtin_expect(zeros <= 1u << CW_GROUP_SLOTS, 0)) {
+		return false;
+	}
+	*ret_slot = (size_t)(unsigned)__builtin_ctz(zeros);
+	return true;
 }
 
 /* Bit i is set where slot i holds a record. For writers, and copies. */
@@ -174,7 +198,7 @@ CW_INLINE bool cw_group_find(struct cw_group *group, const struct cw_shape *shap
 	const uint64_t *key, bool shared, struct cw_place *ret)
 {
 	for (uint32_t hits = cw_group_match(group, tag, shared); hits != 0; hits &= hits - 1) {
-		uint32_t i = (uint32_t)__builtin_ctz(hits);
+		size_t i = (size_t)(unsigned)__builtin_ctz(hits);
 
 		if (__builtin_expect(shape->same(&group->slots[i * shape->words], key), 1)) {
 			ret->slot = &group->slots[i * shape->words];

@@ -116,14 +116,12 @@ CUresult cw_serve(struct cw_request *request, uint32_t place)
 	const struct cw_policy *policy = &cw_chain.policies[place];
 	CUcontext context = request->context;
 	struct cuweir_event event;
-	struct cw_where where;
 	struct visit visit;
 	void *memory;
 
 	request->next_status = CUDA_SUCCESS;
 	if (is_stream_ordered(request)) {
-		cw_where_of_stream(request->stream, &where);
-		context = where.context;
+		context = request->stream_context;
 	}
 	visit = enter(policy, request, context, &event);
 	if (is_stream_ordered(request) && policy->table.allocator->allocate_async != NULL) {

@@ -164,8 +164,7 @@ static int directory_double(struct cw_shard *shard)
 		memcpy(new, old, count * sizeof(*old));
 	}
 	memcpy(new + count, old, count * sizeof(*old));
-	__atomic_store_n(&shard->directory,
-		(new == shard->few ? 0 : (uintptr_t)new) | (depth + 1), __ATOMIC_RELEASE);
+	__atomic_store_n(&shard->directory, (uintptr_t)new | (depth + 1), __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -264,6 +263,7 @@ int cw_shard_grow(struct cw_shard *shard, const struct cw_shape *shape, uint64_t
 	segment_set_depth(segment, shape, depth);
 	shard_set_segments(shard, shape, 1);
 	__atomic_store_n(entry, segment, __ATOMIC_RELEASE);
+	__atomic_store_n(&shard->directory, (uintptr_t)shard->few | depth, __ATOMIC_RELEASE);
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 #ifndef CW_TOTALS_H
 #define CW_TOTALS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define CW_TOTAL_DEVICES 64
@@ -27,13 +28,16 @@ struct cw_total {
 	int64_t held;
 	uint64_t underflows;
 	uint64_t peak_before; /* the highest of the time before the last mark */
-	uint64_t room_[3];
+	/* See plain.h: no policy has a threshold between band[0] and band[1]. */
+	const uint64_t *band;
+	uint64_t room_[2];
 } __attribute__((aligned(64)));
 
 /* Rows: no device, the devices, and one for all numbers beyond. */
-extern struct cw_total cw_totals_[CW_TOTAL_DEVICES + 2][CW_TOTAL_KINDS];
+extern __attribute__((visibility("hidden"))) struct cw_total cw_totals_[CW_TOTAL_DEVICES + 2][CW_TOTAL_KINDS];
 
-static inline struct cw_total *cw_total_cell(int device, unsigned kind)
+/* The number of the cell, which other books of devices and kinds go by, too. */
+static inline size_t cw_total_index(int device, unsigned kind)
 {
 	unsigned row = (unsigned)device + 1;
 
@@ -43,23 +47,36 @@ static inline struct cw_total *cw_total_cell(int device, unsigned kind)
 	if (__builtin_expect(kind >= CW_TOTAL_KINDS, 0)) {
 		kind = 0;
 	}
-	return &cw_totals_[row][kind];
+	return (size_t)row * CW_TOTAL_KINDS + kind;
+}
+
+static inline struct cw_total *cw_total_at(size_t index)
+{
+	return &cw_totals_[0][0] + index;
+}
+
+static inline struct cw_total *cw_total_cell(int device, unsigned kind)
+{
+	return cw_total_at(cw_total_index(device, kind));
 }
 
 void cw_total_raise_peak_(struct cw_total *cell, uint64_t value);
 void cw_total_mend_(int64_t *value, uint64_t *underflows, int64_t before, int64_t bytes);
 
-/* Returns the value before; the value after is that plus bytes. */
-static inline uint64_t cw_total_add(int device, unsigned kind, uint64_t bytes)
+/* All but the peak, for a caller that sees to it. */
+static inline uint64_t cw_total_add_only(struct cw_total *cell, uint64_t bytes)
 {
-	struct cw_total *cell = cw_total_cell(device, kind);
 	int64_t before = __atomic_fetch_add(&cell->current, (int64_t)bytes, __ATOMIC_RELAXED);
-	uint64_t after;
 
-	if (__builtin_expect(before < 0, 0)) {
-		before = 0;
-	}
-	after = (uint64_t)before + bytes;
+	return __builtin_expect(before < 0, 0) ? 0 : (uint64_t)before;
+}
+
+/* Returns the value before; the value after is that plus bytes. */
+static inline uint64_t cw_total_add_at(struct cw_total *cell, uint64_t bytes)
+{
+	uint64_t before = cw_total_add_only(cell, bytes);
+	uint64_t after = before + bytes;
+
 	/*
 	 * A peak only grows (but for a reset), so a stale one read here is too low at worst,
 	 * and raising it looks again.
@@ -67,7 +84,12 @@ static inline uint64_t cw_total_add(int device, unsigned kind, uint64_t bytes)
 	if (after > __atomic_load_n(&cell->peak, __ATOMIC_RELAXED)) {
 		cw_total_raise_peak_(cell, after);
 	}
-	return (uint64_t)before;
+	return before;
+}
+
+static inline uint64_t cw_total_add(int device, unsigned kind, uint64_t bytes)
+{
+	return cw_total_add_at(cw_total_cell(device, kind), bytes);
 }
 
 /*
@@ -79,9 +101,8 @@ static inline uint64_t cw_total_add(int device, unsigned kind, uint64_t bytes)
  * this, the sub itself sees it, from its own before: it adds back precisely what it took too
  * much, and counts it. Until then the cell is negative, which every reader takes for 0.
  */
-static inline uint64_t cw_total_sub(int device, unsigned kind, uint64_t bytes)
+static inline uint64_t cw_total_sub_at(struct cw_total *cell, uint64_t bytes)
 {
-	struct cw_total *cell = cw_total_cell(device, kind);
 	int64_t before = __atomic_fetch_sub(&cell->current, (int64_t)bytes, __ATOMIC_RELAXED);
 
 	if (__builtin_expect(before < (int64_t)bytes, 0)) {
@@ -90,7 +111,16 @@ static inline uint64_t cw_total_sub(int device, unsigned kind, uint64_t bytes)
 	return before < 0 ? 0 : (uint64_t)before;
 }
 
-/* What a policy took from the driver and holds back from the program, and its release. */
+static inline uint64_t cw_total_sub(int device, unsigned kind, uint64_t bytes)
+{
+	return cw_total_sub_at(cw_total_cell(device, kind), bytes);
+}
+
+/*
+ * What a policy took from the driver and holds back from the program, and its release. A policy
+ * that gives a block back to the driver within the program's free does so before the program's
+ * bytes have become held: for that moment the cell is below 0, which readers take for 0.
+ */
 static inline void cw_total_hold(int device, unsigned kind, uint64_t bytes)
 {
 	struct cw_total *cell = cw_total_cell(device, kind);
@@ -101,11 +131,8 @@ static inline void cw_total_hold(int device, unsigned kind, uint64_t bytes)
 static inline void cw_total_unhold(int device, unsigned kind, uint64_t bytes)
 {
 	struct cw_total *cell = cw_total_cell(device, kind);
-	int64_t before = __atomic_fetch_sub(&cell->held, (int64_t)bytes, __ATOMIC_RELAXED);
 
-	if (__builtin_expect(before < (int64_t)bytes, 0)) {
-		cw_total_mend_(&cell->held, &cell->underflows, before, (int64_t)bytes);
-	}
+	__atomic_fetch_sub(&cell->held, (int64_t)bytes, __ATOMIC_RELAXED);
 }
 
 static inline uint64_t cw_total_current(int device, unsigned kind)

@@ -257,7 +257,7 @@ void cw_virtual_unmap_end(uint64_t start, uint64_t size, bool unmapped)
 	each_mapping(&range);
 }
 
-/* ---- shareable handles ----------------------------------------------------------------------- */
+/* ---- shareable handles -------------------------------------------------------------------- */
 
 static void remember(uint64_t identity, uint64_t number)
 {
@@ -299,7 +299,7 @@ void cw_virtual_imported(uint64_t handle, const void *shareable, int type, int d
 	}
 }
 
-/* ---- address space ---------------------------------------------------------------------------- */
+/* ---- address space ------------------------------------------------------------------------ */
 
 /* Address space belongs to the process, and to no device. */
 void cw_virtual_reserved(enum cw_hook_id hook, const void *site, uint64_t start, uint64_t size)

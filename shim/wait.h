@@ -10,7 +10,7 @@
 
 #include "common.h"
 
-extern uint32_t cw_wait_listeners_;
+extern CW_HIDDEN uint32_t cw_wait_listeners_;
 void cw_wait_wake_(void);
 
 /* From the first to the last call of these two, every free is heard. Returns the number of
@@ -29,7 +29,7 @@ static inline void cw_wait_freed(void)
 	 * Sequentially consistent, as is the listener's increment: either we see the listener
 	 * here, or its next attempt at the driver comes after our free.
 	 */
-	if (CW_UNLIKELY(__atomic_load_n(&cw_wait_listeners_, __ATOMIC_SEQ_CST) != 0)) {
+	if (CW_UNLIKELY(CW_IS_SET(cw_wait_listeners_, __ATOMIC_SEQ_CST))) {
 		cw_wait_wake_();
 	}
 }

@@ -16,6 +16,7 @@ typedef CUresult (*get_current_fn)(CUcontext *);
 typedef CUresult (*get_device_fn)(CUdevice *);
 typedef CUresult (*stream_get_ctx_fn)(CUstream, CUcontext *);
 typedef CUresult (*stream_get_ctx_v2_fn)(CUstream, CUcontext *, CUgreenCtx *);
+typedef CUresult (*get_range_fn)(CUdeviceptr *, size_t *, CUdeviceptr);
 typedef CUresult (*is_capturing_fn)(CUstream, CUstreamCaptureStatus *);
 
 CW_TLS struct cw_thread cw_thread;
@@ -142,6 +143,19 @@ bool cw_stream_is_capturing(CUstream stream, bool per_thread)
 		per_thread ? CW_HOOK_cuStreamIsCapturing_ptsz : CW_HOOK_cuStreamIsCapturing);
 	return is_capturing != NULL && is_capturing(stream, &status) == CUDA_SUCCESS &&
 	       status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+CW_COLD uint64_t cw_ask_size(CUdeviceptr pointer)
+{
+	get_range_fn get_range = (get_range_fn)cw_real_of(CW_HOOK_cuMemGetAddressRange_v2);
+	CUdeviceptr base = 0;
+	size_t size = 0;
+
+	if (get_range == NULL || cw_capture_open() ||
+	    get_range(&base, &size, pointer) != CUDA_SUCCESS) {
+		return 0;
+	}
+	return size;
 }
 
 void cw_heard_current(CUcontext context)

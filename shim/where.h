@@ -46,6 +46,12 @@ void cw_where_of_stream(CUstream stream, struct cw_where *ret);
 /* Whether this very stream is being captured; a query only while a capture is open. */
 bool cw_stream_is_capturing(CUstream stream, bool per_thread);
 
+/*
+ * The size of memory that was imported: neither the handle nor the call tells it, and only the
+ * driver knows. 0 where it may not be asked (docs/decisions/0003-size-of-imports.md).
+ */
+uint64_t cw_ask_size(CUdeviceptr pointer);
+
 /* What the hooks heard. */
 void cw_heard_current(CUcontext context);         /* is now this thread's current one */
 void cw_heard_current_lost(void);                 /* some other one is, by a pop */

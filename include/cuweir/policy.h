@@ -244,7 +244,8 @@ struct cuweir_allocator {
 	/*
 	 * Grows or shrinks `memory` to `new_size` bytes, in place or by moving min(old, new)
 	 * bytes; the old address is then the allocator's. NULL: not done, the old memory is as
-	 * it was. There is neither an old size nor a stream. Source: IGpuAllocator::reallocate.
+	 * it was. There is neither an old size nor a stream. The shim does not call it yet:
+	 * cuweir_reallocate allocates, copies and frees. Source: IGpuAllocator::reallocate.
 	 */
 	void *(*reallocate)(void *state, void *memory, uint64_t alignment, uint64_t new_size);
 
@@ -271,12 +272,22 @@ struct cuweir_allocator {
  * or outside, unless it says otherwise, and takes the host itself as its first argument.
  */
 
+/* Flags of the host. */
+enum {
+	/*
+	 * `open` is only tried, by `cuweir run` before the program starts, in a process that ends
+	 * right after it: refuse what is wrong with the arguments, as ever, but make, empty or
+	 * change no file, start no process, and take no device memory.
+	 */
+	CUWEIR_HOST_TRIAL = 1u << 0,
+};
+
 struct cuweir_reservation; /* one future buffer, see reservation_open */
 
 struct cuweir_host {
 	size_t struct_size;
 	uint32_t version;         /* CUWEIR_POLICY_VERSION of the shim */
-	uint32_t reserved0;
+	uint32_t flags;           /* CUWEIR_HOST_... */
 	const char *shim_version; /* "0.1.0" */
 	void *instance;           /* the shim's own */
 
@@ -310,7 +321,7 @@ struct cuweir_host {
 
 	/*
 	 * Waits until another thread has given memory back, at most timeout_ns. In
-	 * on_alloc_failure frees count from the moment of the failure, so none is missed.
+	 * on_alloc_failure frees count from right after the failure, also those before this call.
 	 * CUWEIR_SUCCESS when one came, CUWEIR_ERROR_NOT_READY after the time.
 	 */
 	int (*wait_for_free)(const struct cuweir_host *host, uint64_t timeout_ns);
@@ -528,7 +539,8 @@ struct cuweir_policy {
 	 * for the total). Asked from the innermost policy outward; what is raised is ignored. A
 	 * question that a policy asks within a callback gets the driver's figures. Asked of
 	 * cuMemGetInfo, cuDeviceTotalMem, cudaMemGetInfo, cudaGetDeviceProperties and
-	 * nvmlDeviceGetMemoryInfo, of which device in the numbers of CUDA. NULL: as it is.
+	 * nvmlDeviceGetMemoryInfo; the device is CUDA's ordinal in each case, which for NVML
+	 * is known by UUID, once CUDA has been initialized. NULL: as it is.
 	 */
 	void (*memory_info)(void *state, struct cuweir_memory_info *info);
 

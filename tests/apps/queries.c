@@ -24,7 +24,8 @@
 #undef cuMemAlloc
 
 #ifdef WAY_LINKED
-#define DECLARE(symbol, base, version, parameters) CUresult linked_##symbol parameters __asm__(#symbol);
+#define DECLARE(symbol, base, version, parameters)                                           \
+	CUresult linked_##symbol parameters __asm__(#symbol);
 CALLS(DECLARE)
 #define TAKE(symbol, base, version, parameters) driver.symbol = linked_##symbol;
 #else

@@ -10,6 +10,8 @@
  *	map NAME RANGE OFFSET SIZE        unmap RANGE OFFSET SIZE
  *	retain NAME RANGE OFFSET          the handle for an address
  *	export NAME                       import NAME     the descriptor is in hand between
+ *	foreign SIZE                      another process exports so much, until we end
+ *	send NAME                         what that one does
  *	multicast NAME SIZE
  *	array NAME | tile ARRAY NAME [ptsz] | untile ARRAY | arrayfree ARRAY
  *	storm THREADS ROUNDS              all of it at once
@@ -21,6 +23,8 @@
 #include "virtual_pools.h"
 
 #include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static int do_device(char **word)
 {
@@ -101,6 +105,70 @@ static int do_import(char **word)
 {
 	return (int)driver.cuMemImportFromShareableHandle(
 		thing(word[1]), (void *)(size_t)in_hand, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+}
+
+/* ---- another process --------------------------------------------------------------------- */
+
+enum { SOCKET = 9 };
+
+static const char *program;
+static const char *how_to_start;
+
+union descriptor_message {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+static struct msghdr message_of(struct iovec *io, union descriptor_message *control)
+{
+	return (struct msghdr){ .msg_iov = io, .msg_iovlen = 1, .msg_control = control->bytes,
+				.msg_controllen = sizeof(control->bytes) };
+}
+
+static int do_send(char **word)
+{
+	union descriptor_message control = { .bytes = { 0 } };
+	char byte = 0;
+	struct iovec io = { &byte, 1 };
+	struct msghdr message = message_of(&io, &control);
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	CHECK(do_export(word));
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &in_hand, sizeof(int));
+	REQUIRE(sendmsg(SOCKET, &message, 0) == 1);
+	/* Until the other end is closed. */
+	while (read(SOCKET, &byte, 1) > 0) {
+	}
+	return 0;
+}
+
+/* Without anything preloaded: its books are not ours. */
+static int do_foreign(char **word)
+{
+	union descriptor_message control;
+	char script[64], byte;
+	struct iovec io = { &byte, 1 };
+	struct msghdr message = message_of(&io, &control);
+	int ends[2];
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	snprintf(script, sizeof(script), "create a %s device 0 fd; send a", word[1]);
+	if (fork() == 0) {
+		unsetenv("LD_PRELOAD");
+		unsetenv("CUWEIR_POLICY");
+		dup2(ends[1], SOCKET);
+		close(ends[0]);
+		close(ends[1]);
+		execl(program, program, how_to_start, script, (char *)NULL);
+		_exit(127);
+	}
+	close(ends[1]);
+	REQUIRE(recvmsg(ends[0], &message, MSG_CMSG_CLOEXEC) == 1);
+	memcpy(&in_hand, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));
+	return 0;
 }
 
 static int do_multicast(char **word)
@@ -217,6 +285,7 @@ static const struct command commands[] = {
 	{ "unreserve", 3, do_unreserve }, { "map", 5, do_map },
 	{ "unmap", 4, do_unmap },	  { "retain", 4, do_retain },
 	{ "export", 2, do_export },	  { "import", 2, do_import },
+	{ "foreign", 2, do_foreign },	  { "send", 2, do_send },
 	{ "multicast", 3, do_multicast }, { "array", 2, do_array },
 	{ "tile", 3, do_tile },		  { "untile", 2, do_untile },
 	{ "arrayfree", 2, do_array_free }, { "storm", 3, do_storm },
@@ -231,6 +300,8 @@ int main(int argc, char **argv)
 	if (argc < 3) {
 		die("usage", "virtual linked|dlsym|gpa|gpa1 SCRIPT");
 	}
+	program = argv[0];
+	how_to_start = argv[1];
 	find_functions(argv[1]);
 	CHECK(driver.cuInit(0));
 	CHECK(do_device(none));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preloaded: each look at the monotonic clock finds four seconds gone. */
+/* Preloaded: each look at the monotonic clock finds another second gone. */
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 	long result = syscall(SYS_clock_gettime, clock, now);
 
 	if (clock == CLOCK_MONOTONIC) {
-		now->tv_sec += __atomic_add_fetch(&seconds, 4, __ATOMIC_RELAXED);
+		now->tv_sec += __atomic_add_fetch(&seconds, 1, __ATOMIC_RELAXED);
 	}
 	return (int)result;
 }

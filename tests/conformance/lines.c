@@ -42,10 +42,16 @@ static void shorten(char *text, const char *head, int (*is_part)(int), const cha
 	}
 }
 
+static int is_number(int c)
+{
+	return isdigit(c) || c == '.';
+}
+
 void normalize(char *text)
 {
 	shorten(text, "cuweir[", isdigit, "P");
 	shorten(text, "0x", isxdigit, "A");
+	shorten(text, " came after ", is_number, "T");
 }
 
 size_t count_lines(const char *text, const char *having)
@@ -119,6 +125,29 @@ static void check_file(const struct line_row *row, int way, const char *path)
 	compare(&row->run, "the file", expected, written);
 }
 
+/* Looks the report over and cuts it off. */
+static void check_report(const struct line_row *row, int way, char *err)
+{
+	char *report = strstr(err, "cuweir[P]: report when ");
+	char expected[512];
+
+	if (row->report[0] == NULL) {
+		return; /* one that should not be there is found with the rest */
+	}
+	if (report == NULL || count_lines(report, "]: report when ") != 1) {
+		fail_msg("%s: there is to be one report in\n%s", row->run.row, err);
+	}
+	for (int i = 0; i < 5 && row->report[i] != NULL; i++) {
+		snprintf(expected, sizeof(expected), "cuweir[P]: %s\n", row->report[i]);
+		speak(expected, sizeof(expected), way, row->run.program);
+		if (strstr(report, expected) == NULL) {
+			fail_msg("%s: the report lacks\n%sit is\n%s", row->run.row, expected,
+				 report);
+		}
+	}
+	*report = '\0';
+}
+
 static void run_way(const struct line_row *row, int way)
 {
 	static struct result result;
@@ -143,6 +172,7 @@ static void run_way(const struct line_row *row, int way)
 		fail_msg("%s: exit status %d, expected %d\n%s", run.row, result.exit_status,
 			 run.exit_status, result.err);
 	}
+	check_report(row, way, result.err);
 	snprintf(expected, sizeof(expected), "%s", row->err);
 	speak(expected, sizeof(expected), way, run.program);
 	compare(&run, "stderr", expected, result.err);

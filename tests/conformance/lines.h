@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows whose point is what is said. BUILD stands for the build's directory in settings and
- * lines; a line has "cuweir[P]" for the process id, 0xA for any address or offset, PROGRAM for
- * the program's file name, and the driver's names of calls, which are compared as the
- * runtime's where the way is one.
+ * lines; a line has "cuweir[P]" for the process id, 0xA for any address or offset, T for a
+ * time, PROGRAM for the program's file name, and the driver's names of calls, which are
+ * compared as the runtime's where the way is one.
  */
 #ifndef LINES_H
 #define LINES_H
@@ -12,7 +12,9 @@
 
 struct line_row {
 	struct run run;
-	const char *err;  /* all of stderr */
+	const char *err;  /* all of stderr, up to a report */
+	/* Lines that the one report must have, without what stands before them; NULL: none. */
+	const char *report[5];
 	const char *file; /* all of the file that FILE in the settings names; NULL: not there */
 };
 

@@ -5,8 +5,6 @@
  */
 #include "harness.h"
 
-#include <unistd.h>
-
 static void sizes(void **state)
 {
 	static const struct run runs[] = {
@@ -190,6 +188,15 @@ static void registered(void **state)
 		  .policies = { "alloc=4K,veto=2,kinds=registered" },
 		  .script = "expect 2 register a 8192 2; expect 713 free a; truth",
 		  .events = { "alloc_threshold total=8192 kind=4\n" }, .out = "" },
+		{ .row = "D-17: a registration goes with its context",
+		  .ways = DRIVER_WAYS, .program = "handles",
+		  .policies = { "dealloc=1,kinds=registered" },
+		  .environment = { "CUWEIR_REPORT=1" },
+		  .script = "ctx create; register a 8192 2; ctx destroy; truth",
+		  .shown = "dealloc_threshold context_ended",
+		  .events = { "dealloc_threshold total=0 before=8192 kind=4\n"
+			      "context_ended device=0\n" },
+		  .out = "", .err = { "0 allocations still live" } },
 		{ .row = "D-04: no memory",
 		  .ways = DRIVER_WAYS, .program = "handles",
 		  .policies = { "debug=1,alloc=1" },
@@ -244,8 +251,7 @@ static void by_the_runtime(void **state)
 		{ .row = "C-33, D-19: out of memory that is mended leaves no last error",
 		  .ways = RUNTIME_WAYS, .program = "handles",
 		  .policies = { "retry=1" },
-		  .environment = { "CUWEIR_SIM_FAIL=cuArray3DCreate:1=2,"
-				   "cuMipmappedArrayCreate:1=2" },
+		  .environment = { "CUWEIR_SIM_FAIL=alloc:1=2,alloc:3=2" },
 		  .script = "array a 2d 100 50 0 float 4 0; mipmap b 64 64 0 u8 4 0 7; "
 			    "expect 0 lasterror; free a; free b; truth",
 		  .events = { "alloc_failure size=80000 count=0\n"
@@ -254,7 +260,7 @@ static void by_the_runtime(void **state)
 		{ .row = "C-30: one that is not is left there once",
 		  .ways = RUNTIME_WAYS, .program = "handles",
 		  .policies = { "retry=0" },
-		  .environment = { "CUWEIR_SIM_FAIL=cuArray3DCreate:1=2" },
+		  .environment = { "CUWEIR_SIM_FAIL=alloc:1=2" },
 		  .script = "expect 2 array a 2d 100 50 0 float 4 0; expect 2 lasterror; "
 			    "lasterror; truth",
 		  .events = { "alloc_failure size=80000 count=0\n" }, .out = "" },
@@ -294,9 +300,6 @@ static void by_the_runtime(void **state)
 	};
 
 	(void)state;
-	if (access(built("tests/apps/handles_runtime_shared"), X_OK) != 0) {
-		skip();
-	}
 	RUN_ALL(runs);
 }
 

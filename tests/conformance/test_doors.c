@@ -35,10 +35,10 @@ static void hooks(void **state)
 		const char *hooks;
 		const char *by_way[7]; /* LINKED, DLSYM, GPA, GPA1, SHARED, STATIC, FOREIGN */
 	} rows[] = {
-		/* A static runtime's own functions are the program's: there is no door before them. */
+		/* A static runtime's functions are the program's: no door is before them. */
 		{ "all", { BY_DRIVER, BY_DRIVER, BY_DRIVER, BY_DRIVER, BY_RUNTIME, BY_DRIVER,
 			   BY_RUNTIME } },
-		/* Who looks up finds the real functions; a shared runtime is heard at its own door. */
+		/* Look-ups find the real functions; a shared runtime has a door of its own. */
 		{ "-dlsym", { BY_DRIVER, "", "", "", BY_RUNTIME, "", BY_RUNTIME } },
 		{ "-getproc", { BY_DRIVER, BY_DRIVER, "", "", BY_RUNTIME, "", BY_RUNTIME } },
 		{ "-dlsym,-getproc", { BY_DRIVER, "", "", "", BY_RUNTIME, "", BY_RUNTIME } },
@@ -117,7 +117,8 @@ static void crowd(void **state)
 				 "CUWEIR_MAX_RETRIES=x", "CUWEIR_REPORT=1", "CUWEIR_VERBOSE=3" },
 	};
 	static const char *const once[] = {
-		"CUWEIR_LIMT is not a setting", "CUWEIR_MAX_RETRIES=\"x\": want", "\"nobody\": there",
+		"CUWEIR_LIMT is not a setting", "CUWEIR_MAX_RETRIES=\"x\": want",
+		"\"nobody\": there",
 		"\"CUWEIR\": there", "\"example:x\": want up to 8 marks", "report when",
 		"8 allocations, 8 frees", "0 allocations still live",
 	};
@@ -133,7 +134,9 @@ static void crowd(void **state)
 					 count_lines(result.err, once[i]), result.err);
 			}
 		}
-		assert_int_equal(count_lines(result.err, "cuweir["), 9);
+		/* And nothing else before the report. */
+		*strstr(result.err, "]: report when ") = '\0';
+		assert_int_equal(count_lines(result.err, "cuweir["), 6);
 	}
 }
 

@@ -26,7 +26,8 @@ static void captures(void **state)
 		  .err = { "0 frees of unknown addresses", "0 allocations still live" } },
 		{ .row = "C-81: freed in its own graph", .ways = HEARD, GRAPHS("temporary"), BOOKS,
 		  .events = { "query used=0 planned=65536\nquery used=0 planned=0\n" } },
-		{ .row = "C-86: freed by the next launch", .ways = HEARD, GRAPHS("auto_free"), BOOKS,
+		{ .row = "C-86: freed by the next launch", .ways = HEARD, GRAPHS("auto_free"),
+		  BOOKS,
 		  .environment = { "CUWEIR_REPORT=1" },
 		  .events = { "query used=65536 planned=65536\nquery used=65536 planned=65536\n"
 			      "query used=65536 planned=65536\n" },

@@ -2,46 +2,45 @@
 /* Rows D-06, D-07, D-10, D-15, D-17, D-19; C-46; P-11: memory of others. */
 #include "harness.h"
 
-#include <unistd.h>
-
 static void of_another_process(void **state)
 {
 	static const struct run runs[] = {
-		{ .row = "D-10, D-15: a kind to itself; its size is not told",
-		  .ways = DRIVER_WAYS, .program = "handles", .unaudited = true,
-		  .policies = { "alloc=0+1,debug=1,kinds=device+imported" },
+		{ .row = "D-10: a kind to itself",
+		  .ways = DRIVER_WAYS, .program = "handles",
+		  .policies = { "alloc=0+1M,debug=1,kinds=device+imported" },
 		  .environment = { "CUWEIR_REPORT=1" },
 		  .script = "export 1048576; open a 2; truth; free a; truth",
-		  .events = { "allocated size=0 kind=5 device=0 requested=0 charged=0 "
-			      "call=cuIpcOpenMemHandle\n"
-			      "deallocated size=0 kind=5 device=0 call=cuIpcCloseMemHandle\n" },
+		  .events = { "alloc_threshold total=1048576 kind=5\n"
+			      "allocated size=1048576 kind=5 device=0 call=cuIpcOpenMemHandle\n"
+			      "deallocated size=1048576 kind=5 device=0 "
+			      "call=cuIpcCloseMemHandle\n" },
 		  .out = "truth 0 3 1048576 1\n",
 		  .err = { "0 frees of unknown addresses", "0 allocations still live" } },
 		{ .row = "an opening that is not closed is told at the end",
-		  .ways = DRIVER_WAYS, .program = "handles", .unaudited = true,
+		  .ways = DRIVER_WAYS, .program = "handles",
 		  .policies = { "" },
 		  .environment = { "CUWEIR_REPORT=1" },
 		  .script = "export 8192; open a 2; open b 2; free a",
 		  .shown = "alloc_threshold", .events = { "" },
 		  .err = { "1 allocations, 0 frees", "1 allocations still live",
-			   "0 B, device 0, by cuIpcOpenMemHandle" } },
+			   "8192 B, device 0, by cuIpcOpenMemHandle" } },
 		{ .row = "C-46: opened again it is the same memory, and counts once",
 		  .ways = DRIVER_WAYS, .program = "handles",
 		  .policies = { "debug=1" },
 		  .environment = { "CUWEIR_REPORT=1" },
 		  .script = "export 8192; open a 2; open b 1; open c 2; same a b; same a c; truth; "
 			    "free a; free b; truth; free c; truth",
-		  .events = { "allocated size=0\ndeallocated size=0\n" },
+		  .events = { "allocated size=8192\ndeallocated size=8192\n" },
 		  .out = "truth 0 3 8192 1\ntruth 0 3 8192 1\n",
-		  .err = { "imported memory: 0 B (0 B) in use, peak 0 B (0 B), 1 allocations, "
-			   "1 frees", "0 frees of unknown addresses" } },
+		  .err = { "imported memory: 0 B (0 B) in use, peak 8192 B (8.0 KiB), 1 "
+			   "allocations, 1 frees", "0 frees of unknown addresses" } },
 		{ .row = "C-46: opened, closed, opened",
 		  .ways = DRIVER_WAYS, .program = "handles",
 		  .policies = { "debug=1" },
 		  .script = "export 8192; open a 2; free a; open b 2; free b; "
 			    "expect 1 free b; truth",
-		  .events = { "allocated size=0\ndeallocated size=0\n"
-			      "allocated size=0\ndeallocated size=0\n" },
+		  .events = { "allocated size=8192\ndeallocated size=8192\n"
+			      "allocated size=8192\ndeallocated size=8192\n" },
 		  .out = "" },
 		{ .row = "D-07: a close that fails leaves the count",
 		  .ways = DRIVER_WAYS, .program = "handles",
@@ -50,7 +49,7 @@ static void of_another_process(void **state)
 				   "cuIpcCloseMemHandle:3=1" },
 		  .script = "export 8192; open a 2; open b 2; expect 1 free a; free a; "
 			    "expect 1 free b; open a 2; free a; truth; free b; truth",
-		  .events = { "allocated size=0\ndeallocated size=0\n" },
+		  .events = { "allocated size=8192\ndeallocated size=8192\n" },
 		  .out = "truth 0 3 8192 1\n" },
 		{ .row = "a refusal beforehand asks the driver for nothing",
 		  .ways = DRIVER_WAYS, .program = "handles",
@@ -62,8 +61,8 @@ static void of_another_process(void **state)
 		  .policies = { "debug=1" },
 		  .script = "export 8192; ctx create; open a 2; open b 2; ctx destroy; truth; "
 			    "ctx create; open c 2; free c; truth; ctx destroy",
-		  .events = { "allocated size=0\ndeallocated size=0\n"
-			      "allocated size=0\ndeallocated size=0\n" },
+		  .events = { "allocated size=8192\ndeallocated size=8192\n"
+			      "allocated size=8192\ndeallocated size=8192\n" },
 		  .out = "" },
 	};
 
@@ -134,8 +133,8 @@ static void by_the_runtime(void **state)
 		  .environment = { "CUWEIR_REPORT=1" },
 		  .script = "export 8192; open a 2; open b 2; same a b; truth; free a; free b; "
 			    "truth",
-		  .events = { "allocated size=0 kind=5\n"
-			      "deallocated size=0\n" },
+		  .events = { "allocated size=8192 kind=5\n"
+			      "deallocated size=8192\n" },
 		  .out = "truth 0 3 8192 1\n",
 		  .err = { "1 allocations, 1 frees", "0 frees of unknown addresses" } },
 		{ .row = "P-11: cudaImportExternalMemory",
@@ -157,16 +156,13 @@ static void by_the_runtime(void **state)
 		  .ways = SHARED, .program = "handles",
 		  .policies = { "debug=1" },
 		  .script = "export 8192; open a 2; import e 65536 1; free e; free a",
-		  .events = { "allocated size=0 call=cudaIpcOpenMemHandle\n"
+		  .events = { "allocated size=8192 call=cudaIpcOpenMemHandle\n"
 			      "allocated size=65536 call=cudaImportExternalMemory\n"
 			      "deallocated size=65536 call=cudaDestroyExternalMemory\n"
-			      "deallocated size=0 call=cudaIpcCloseMemHandle\n" } },
+			      "deallocated size=8192 call=cudaIpcCloseMemHandle\n" } },
 	};
 
 	(void)state;
-	if (access(built("tests/apps/handles_runtime_shared"), X_OK) != 0) {
-		skip();
-	}
 	RUN_ALL(runs);
 }
 

@@ -135,9 +135,9 @@ static void strict_settings(void **state)
 		{ { .row = "a log that cannot be written", .exit_status = 127,
 		    .environment = { "CUWEIR_STRICT=1", "CUWEIR_LOG=/proc/none" },
 		    .script = PAIR, .out = "" },
-		  .err = SAID "CUWEIR_LOG=\"/proc/none\": cannot open /proc/none for writing (error "
-			      "2); want a file name in a directory that exists, %p for the process "
-			      "id; lines go to stderr\n" STRICT_END },
+		  .err = SAID "CUWEIR_LOG=\"/proc/none\": cannot open /proc/none for writing "
+			      "(error 2); want a file name in a directory that exists, %p for the "
+			      "process id; lines go to stderr\n" STRICT_END },
 		{ { .row = "one that is silent about it", .exit_status = 127,
 		    .environment = { "CUWEIR_STRICT=1", "CUWEIR_POLICY=nobody",
 				     "CUWEIR_VERBOSE=0" },

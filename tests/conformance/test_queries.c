@@ -14,7 +14,8 @@ static void driver_queries(void **state)
 		  .ways = DRIVER_WAYS, .program = "queries", .script = "info", .plugin = "meter",
 		  .environment = { CAPACITY }, .policies = { "total=2G,free=1G" },
 		  .shown = "query",
-		  .events = { "query call=cuMemGetInfo device=0 free=3221225472 total=3221225472\n" },
+		  .events = { "query call=cuMemGetInfo device=0 free=3221225472 "
+			      "total=3221225472\n" },
 		  .out = "info 0 1073741824 2147483648\n" },
 		{ .row = "innermost first, each sees what the one behind it said",
 		  .ways = DRIVER_WAYS, .program = "queries", .script = "info", .plugin = "meter",
@@ -22,6 +23,14 @@ static void driver_queries(void **state)
 		  .shown = "query",
 		  .events = { "query free=2147483648 total=2147483648\n",
 			      "query free=3221225472 total=3221225472\n" },
+		  .out = "info 0 1073741824 2147483648\n" },
+		{ .row = "a question within a callback is the driver's to answer",
+		  .ways = DRIVER_WAYS, .program = "queries", .script = "info", .plugin = "meter",
+		  .environment = { CAPACITY }, .policies = { "free=1G", "total=2G,nested=1" },
+		  .shown = "query nested",
+		  .events = { "query free=2147483648 total=2147483648\n",
+			      "query free=3221225472\n"
+			      "nested status=0 free=3221225472 total=3221225472\n" },
 		  .out = "info 0 1073741824 2147483648\n" },
 		{ .row = "never above the real card",
 		  .ways = DRIVER_WAYS, .program = "queries", .script = "info", .plugin = "meter",
@@ -120,7 +129,7 @@ static void runtime_queries(void **state)
 static void nvml(void **state)
 {
 	static const struct run runs[] = {
-		{ .row = "P-28: NVML's device 3 is CUDA's 0; one that CUDA does not show is nobody's",
+		{ .row = "P-28: NVML's device 3 is CUDA's 0; one that CUDA hides is nobody's",
 		  .ways = LINKED | DLSYM, .program = "nvml/nvml", .script = "", .plugin = "meter",
 		  .environment = { "CUWEIR_SIM_DEVICES=2" },
 		  .policies = { "device=0,total=4G,free=2G" }, .shown = "query",

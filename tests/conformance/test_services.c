@@ -77,13 +77,12 @@ static void log_lines(void **state)
 	run_lines(&row);
 }
 
-/* Whatever of these comes alive has a test of its own; the answer until then is one and clear. */
-static void next_is_empty(void **state)
+static void trimming(void **state)
 {
 	static const struct line_row rows[] = {
-		{ { .row = "trim is not there yet", .environment = { SERVICES("0,0") },
+		{ { .row = "trim", .environment = { SERVICES("0,0") },
 		    .script = "host x 1006" },
-		  .err = OPEN "trim 801\n" },
+		  .err = OPEN "trim 0\n" },
 	};
 
 	(void)state;
@@ -130,7 +129,7 @@ int main(void)
 		cmocka_unit_test(figures),
 		cmocka_unit_test(debug_switch),
 		cmocka_unit_test(log_lines),
-		cmocka_unit_test(next_is_empty),
+		cmocka_unit_test(trimming),
 		cmocka_unit_test(waiting),
 	};
 

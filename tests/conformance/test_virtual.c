@@ -214,6 +214,20 @@ static void shared_and_other(void **state)
 		  .events = { "allocated size=2097152 kind=1\ndeallocated size=2097152 kind=1\n" },
 		  .out = "truth 0 0 2097152 1\ntruth 0 0 2097152 1\ntruth 0 4 2097152 1\n",
 		  .err = { nothing_left, none_live } },
+		{ .row = "D-10: another process's memory is imported, and counts while it is mapped",
+		  .ways = DRIVER_WAYS, .program = "virtual",
+		  .policies = { "alloc=2M,dealloc=2M,kinds=imported,debug=1,veto=2" },
+		  .environment = { "CUWEIR_REPORT=1" },
+		  .script = "foreign 2M; import a; import b; reserve r 4M; map a r 0 2M; map b r 2M 2M; "
+			    "truth; drop a; unmap r 0 2M; drop b; truth; unmap r 2M 2M; truth; "
+			    "import a; drop a; unreserve r 4M",
+		  .events = { "alloc_threshold total=2097152 kind=5 device=0 call=cuMemMap\n"
+			      "allocated size=2097152 kind=5\n"
+			      "dealloc_threshold total=0 kind=5 call=cuMemUnmap\n"
+			      "deallocated size=2097152 kind=5\n" },
+		  .out = "truth 0 3 2097152 1\ntruth 0 4 4194304 1\n"
+			 "truth 0 3 2097152 1\ntruth 0 4 4194304 1\ntruth 0 4 4194304 1\n",
+		  .err = { nothing_left, none_live, "cannot be undone" } },
 		{ .row = "a multicast object is no memory, and its release is no unknown one",
 		  .ways = DRIVER_WAYS, .program = "virtual",
 		  .policies = { "debug=1" }, .environment = { "CUWEIR_REPORT=1" },

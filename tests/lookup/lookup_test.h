@@ -14,6 +14,7 @@
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <string.h>
 
 #include "each_row.h"
@@ -68,10 +69,14 @@ static inline void *hook_called(const char *symbol)
 	return hook;
 }
 
-/* Arguments that do for any function: each is a pointer to zeroes. */
+/*
+ * Arguments that do for any function: each is a pointer to zeroes, at an address whose lower
+ * half is 0, so that it is 0 where a count is wanted.
+ */
 static inline int call_blindly(void *function)
 {
-	static long zeroes[64];
+	long *zeroes = mmap((void *)0x100000000000, 4096, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	int (*call)(long *, long *, long *, long *, long *, long *) =
 		(int (*)(long *, long *, long *, long *, long *, long *))function;
 

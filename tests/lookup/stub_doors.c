@@ -37,7 +37,12 @@
 #define CW_RUNTIME0(symbol, base, kind, body)                                              \
 	DEFINE_PLAIN(symbol, cudaError_t, LINKED(symbol), body, (), void)
 #define CW_NVML(symbol, body, args, ...)                                                   \
-	DEFINE_PLAIN(symbol, int, cw_real_of(CW_HOOK_##symbol), body, args, __VA_ARGS__)
+	EXPORT int stub_##symbol(__VA_ARGS__) __asm__(#symbol);                            \
+	int stub_##symbol(__VA_ARGS__)                                                     \
+	{                                                                                  \
+		int (*real)(__VA_ARGS__) = cw_real_of(CW_HOOK_##symbol);                   \
+		return real == NULL ? CW_NVML_ERROR_FUNCTION_NOT_FOUND : real args;        \
+	}
 #define CW_REAL_ONLY(symbol)
 #include "hooks.def"
 

@@ -32,16 +32,22 @@ static void versioned_says_absent(void **state)
 	assert_non_null(strstr(dlerror(), "cuMemAlloc_v2"));
 }
 
+/* What a hook with nothing behind it says: "not found" in the numbers of its library. */
+static int not_found(const struct test_row *row)
+{
+	return row->door == CW_DOOR_NVML ? 13 : 500;
+}
+
 static void hooks_answer_not_found(void **state)
 {
 	for (size_t i = 0; i < TEST_ROWS; i++) {
 		if (test_rows[i].exported) {
 			int result = call_blindly(hook_called(test_rows[i].symbol));
 
-			if (result != 500) {
+			if (result != not_found(&test_rows[i])) {
 				fprintf(stderr, "%s: %d\n", test_rows[i].symbol, result);
 			}
-			assert_int_equal(result, 500);
+			assert_int_equal(result, not_found(&test_rows[i]));
 		}
 	}
 }
@@ -76,7 +82,7 @@ static void old_driver(void **state)
 		if (strcmp(test_rows[i].symbol, "cuMemAlloc_v2") == 0) {
 			assert_int_equal(result, test_rows[i].result);
 		} else {
-			assert_int_equal(result, 500);
+			assert_int_equal(result, not_found(&test_rows[i]));
 			assert_missing(driver, test_rows[i].symbol);
 		}
 	}

@@ -5,10 +5,12 @@
  * how much memory there is so makes the gauges visible.
  *
  * Arguments: file=NAME, required; total=SIZE and free=SIZE, to which the figures are lowered;
- * device=N, the only device they are lowered for; raise=1: they are doubled instead.
+ * device=N, the only device they are lowered for; raise=1: they are doubled instead; nested=1:
+ * it asks the driver itself, and shows that answer too.
  */
 #include "args.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -19,6 +21,7 @@ struct meter {
 	int fd;
 	int device; /* -1: any */
 	bool raise;
+	bool nested;
 	uint64_t total;
 	uint64_t free;
 };
@@ -32,6 +35,20 @@ static uint64_t total_of(const struct meter *meter, int device, int kind)
 		       : UINT64_MAX;
 }
 
+/* As any library would: through the hooks. */
+static void ask_nested(const struct meter *meter)
+{
+	int (*get_info)(size_t *, size_t *);
+	size_t free_bytes = 0, total_bytes = 0;
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	int status;
+
+	*(void **)&get_info = driver != NULL ? dlsym(driver, "cuMemGetInfo_v2") : NULL;
+	status = get_info != NULL ? get_info(&free_bytes, &total_bytes) : -1;
+	dprintf(meter->fd, "nested status=%d free=%zu total=%zu\n", status, free_bytes,
+		total_bytes);
+}
+
 static void memory_info(void *state, struct cuweir_memory_info *info)
 {
 	const struct meter *meter = state;
@@ -41,6 +58,9 @@ static void memory_info(void *state, struct cuweir_memory_info *info)
 		(unsigned long long)info->total_bytes,
 		(unsigned long long)total_of(meter, info->device, CUWEIR_KIND_DEVICE),
 		(unsigned long long)total_of(meter, info->device, CUWEIR_KIND_GRAPH_PLANNED));
+	if (meter->nested) {
+		ask_nested(meter);
+	}
 	if (meter->raise) {
 		info->total_bytes *= 2;
 		info->free_bytes *= 2;
@@ -71,6 +91,10 @@ static bool read_pair(struct meter *meter, const struct args_pair *pair)
 		meter->raise = true;
 		return true;
 	}
+	if (args_is(pair->key, "nested")) {
+		meter->nested = true;
+		return true;
+	}
 	return (args_is(pair->key, "total") && args_size(pair->value, &meter->total)) ||
 	       (args_is(pair->key, "free") && args_size(pair->value, &meter->free));
 }
@@ -88,7 +112,8 @@ static int open_meter(const struct cuweir_host *host, const char *arguments, voi
 				 .free = UINT64_MAX };
 	while (args_next(&rest, &pair)) {
 		if (!read_pair(meter, &pair)) {
-			return args_refuse(host, &pair, "file=, total=, free=, device= or raise=1");
+			return args_refuse(host, &pair,
+					   "file=, total=, free=, device=, raise=1 or nested=1");
 		}
 	}
 	*ret_state = meter;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A policy for tests that uses every service of its host and says what it got. The size of an
+ * A policy for tests that uses the services of its host and says what it got (budgets and
+ * reservations have tests of their own). The size of an
  * allocation of host memory is the order: see `orders`. Device memory is only told of. On
  * on_alloc_failure it sleeps, waits for a free, and says yes where one came: arguments
  * DELAY_MS,WAIT_MS.
@@ -139,7 +140,7 @@ static void functions(const struct cuweir_event *event)
 	say("real calls %d %d", status, mem_free(p));
 }
 
-static void not_live(const struct cuweir_event *event)
+static void trim(const struct cuweir_event *event)
 {
 	(void)event;
 	say("trim %d", host->trim(host, 0));
@@ -188,7 +189,7 @@ static const struct {
 	void (*obey)(const struct cuweir_event *event);
 } orders[] = {
 	{ 1001, all_totals }, { 1002, walk },     { 1003, debug_on }, { 1004, debug_off },
-	{ 1005, functions },  { 1006, not_live }, { 1007, current },  { 1008, log_lines },
+	{ 1005, functions },  { 1006, trim },     { 1007, current },  { 1008, log_lines },
 	{ 1009, wait_in_vain },
 };
 

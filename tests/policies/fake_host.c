@@ -78,7 +78,13 @@ static bool fake_get_debug(const struct cuweir_host *host)
 static int fake_driver_function(const struct cuweir_host *host, const char *symbol,
 				void **ret_function)
 {
-	return CUWEIR_ERROR_NOT_FOUND;
+	struct fake_host *fake = fake_of(host);
+	void *function = fake->find_driver != NULL ? fake->find_driver(symbol) : NULL;
+	if (function == NULL) {
+		return CUWEIR_ERROR_NOT_FOUND;
+	}
+	*ret_function = function;
+	return CUWEIR_SUCCESS;
 }
 
 static const struct cuweir_event *fake_current_event(const struct cuweir_host *host)
@@ -94,6 +100,7 @@ static int fake_set_budget(const struct cuweir_host *host, int device, uint32_t 
 		fake->budget_device = device;
 		fake->budget_kinds = kinds;
 		fake->budget_bytes = bytes;
+		fake->budgets[device] = bytes;
 	}
 	return fake->budget_status;
 }
@@ -103,9 +110,9 @@ static int fake_get_budget(const struct cuweir_host *host, int device, uint64_t 
 {
 	struct fake_host *fake = fake_of(host);
 	if (fake->budget_status == CUWEIR_SUCCESS) {
-		*ret_bytes = fake->budget_bytes;
+		*ret_bytes = fake->budgets[device];
 		*ret_used = fake->budget_used;
-		*ret_reserved = 0;
+		*ret_reserved = fake->budget_reserved;
 	}
 	return fake->budget_status;
 }
@@ -146,9 +153,20 @@ static bool next_deallocate_async(void *state, void *memory, void *stream)
 	return true;
 }
 
+static void *next_allocate(void *state, uint64_t size, uint64_t alignment, uint32_t flags)
+{
+	return next_allocate_async(state, size, alignment, flags, NULL);
+}
+
+static bool next_deallocate(void *state, void *memory)
+{
+	return next_deallocate_async(state, memory, NULL);
+}
+
 void fake_host_init(struct fake_host *fake)
 {
 	memset(fake, 0, sizeof(*fake));
+	memset(fake->budgets, 0xff, sizeof(fake->budgets));
 	pthread_mutex_init(&fake->lock, NULL);
 	fake->budget_status = CUWEIR_ERROR_NOT_SUPPORTED;
 	fake->trim_status = CUWEIR_ERROR_NOT_SUPPORTED;
@@ -157,6 +175,8 @@ void fake_host_init(struct fake_host *fake)
 		.struct_size = sizeof(struct cuweir_allocator),
 		.allocate_async = next_allocate_async,
 		.deallocate_async = next_deallocate_async,
+		.allocate = next_allocate,
+		.deallocate = next_deallocate,
 	};
 	fake->host = (struct cuweir_host){
 		.struct_size = sizeof(struct cuweir_host),

@@ -32,12 +32,17 @@ struct fake_host {
 	uint32_t budget_kinds;
 	uint64_t budget_bytes;
 	uint64_t budget_used;
+	uint64_t budget_reserved;
+	uint64_t budgets[64]; /* by device; UINT64_MAX where none was set */
 
 	int trim_status; /* NOT_SUPPORTED at first */
 	int trim_device;
 	unsigned int trim_count;
 
 	const struct cuweir_event *event; /* of current_event */
+
+	/* Of driver_function; NULL there or from it: CUWEIR_ERROR_NOT_FOUND. */
+	void *(*find_driver)(const char *symbol);
 
 	/* What stands behind the policy: an allocator that counts and hands out addresses. */
 	struct cuweir_allocator next;

@@ -82,7 +82,7 @@ ABI_OFFSET(cuweir_allocator, reserved, 64);
 ABI_SIZE(cuweir_host, 344);
 ABI_OFFSET(cuweir_host, struct_size, 0);
 ABI_OFFSET(cuweir_host, version, 8);
-ABI_OFFSET(cuweir_host, reserved0, 12);
+ABI_OFFSET(cuweir_host, flags, 12);
 ABI_OFFSET(cuweir_host, shim_version, 16);
 ABI_OFFSET(cuweir_host, instance, 24);
 ABI_OFFSET(cuweir_host, log, 32);

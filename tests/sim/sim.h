@@ -23,7 +23,11 @@ enum cuweir_sim_kind {
 	CUWEIR_SIM_KINDS = 8
 };
 
-/* Bytes by request (see README.md), and the number of live allocations. 0 for an unknown pair. */
+/*
+ * Bytes by request (see README.md), and the number of live allocations. 0 for an unknown pair.
+ * Device -1 has what is no device's: host memory of cuMemCreate and of host pools, what those
+ * pools hold, and reserved address ranges; device 0's figures hold those too.
+ */
 unsigned long long cuweir_sim_used(int device, int kind);
 unsigned long long cuweir_sim_live(int device, int kind);
 

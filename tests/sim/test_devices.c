@@ -97,8 +97,12 @@ static void test_green_contexts(void **state)
 	OK(cuCtxPopCurrent(NULL));
 	assert_int_equal(D_USED(0), 1050);
 	FAILS(CUDA_ERROR_INVALID_CONTEXT, cuCtxDestroy(own));
+	OK(cuDevicePrimaryCtxRetain(&own, 0));
 	OK(cuGreenCtxDestroy(green));
+	assert_int_equal(D_USED(0), 1050); /* the primary context's */
+	OK(cuDevicePrimaryCtxRelease(0));
 	assert_int_equal(D_USED(0), 50);
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuMemFree(p));
 	OK(cuMemFree(q));
 }
 

@@ -131,7 +131,7 @@ static void test_host_pool(void **state)
 	OK(cuMemPoolCreate(&pool, &props));
 	OK(cuMemAllocFromPoolAsync(&p, 3 * MiB, pool, s1));
 	assert_int_equal(D_USED(0), 0);
-	assert_int_equal(cuweir_sim_used(0, CUWEIR_SIM_HOST), 3 * MiB);
+	assert_int_equal(cuweir_sim_used(-1, CUWEIR_SIM_HOST), 3 * MiB);
 	OK(cuMemFree(p));
 	OK(cuMemPoolDestroy(pool));
 	assert_int_equal(cuweir_sim_used(0, CUWEIR_SIM_HOST), 0);

@@ -30,7 +30,8 @@ static void test_arrays(void **state)
 {
 	struct cudaChannelFormatDesc f4 = {32, 32, 32, 32, cudaChannelFormatKindFloat};
 	struct cudaChannelFormatDesc rgba = {8, 8, 8, 8, cudaChannelFormatKindUnsigned}, back;
-	struct cudaChannelFormatDesc bc1 = {8, 8, 8, 8, cudaChannelFormatKindUnsignedBlockCompressed1};
+	struct cudaChannelFormatDesc bc1 = {8, 8, 8, 8,
+					    cudaChannelFormatKindUnsignedBlockCompressed1};
 	struct cudaExtent e = {64, 64, 0}, got;
 	unsigned int flags = 9;
 	unsigned char in[16] = {1, 2, 3, 4, 5, 6, 7, 8}, out[16] = {0};
@@ -122,7 +123,7 @@ static void test_imports(void **state)
 	OK(cudaFree(p));
 	OK(cudaMemGetDefaultMemPool(&pool, &host, cudaMemAllocationTypePinned));
 	OK(cudaMallocFromPoolAsync(&p, 700, pool, NULL));
-	assert_int_equal(cuweir_sim_used(0, CUWEIR_SIM_HOST), 700);
+	assert_int_equal(cuweir_sim_used(-1, CUWEIR_SIM_HOST), 700);
 	OK(cudaFreeAsync(p, NULL));
 }
 

@@ -208,7 +208,7 @@ static void test_pool_places(void **state)
 	assert_ptr_equal(pool, same);
 	FAILS(CUDA_ERROR_INVALID_VALUE, cuMemGetDefaultMemPool(&pool, &none, pinned));
 	OK(cuMemAllocFromPoolAsync(&p, 5000, pool, s));
-	assert_int_equal(cuweir_sim_used(0, CUWEIR_SIM_HOST), 5000);
+	assert_int_equal(cuweir_sim_used(-1, CUWEIR_SIM_HOST), 5000);
 	OK(cuMemFreeAsync(p, s));
 	OK(cuMemPoolCreate(&own, &props));
 	OK(cuMemSetMemPool(&host, pinned, own));
@@ -227,7 +227,7 @@ static void test_pool_places(void **state)
 	OK(cuMemGetDefaultMemPool(&pool, &dev1, pinned));
 	OK(cuDeviceGetDefaultMemPool(&same, 1));
 	assert_ptr_equal(pool, same);
-	assert_int_equal(cuweir_sim_used(0, CUWEIR_SIM_HOST) + D_USED(0), 0);
+	assert_int_equal(cuweir_sim_used(-1, CUWEIR_SIM_HOST) + D_USED(0), 0);
 }
 
 static void test_external(void **state)
@@ -239,6 +239,7 @@ static void test_external(void **state)
 		.arrayDesc = {64, 64, 0, CU_AD_FORMAT_FLOAT, 1, 0}, .numLevels = 2};
 	int fd = memfd_create("external", 0);
 	CUexternalMemory m;
+	CUcontext other;
 	CUmipmappedArray mip;
 	CUdeviceptr p, q;
 	char text[8] = "";
@@ -263,7 +264,12 @@ static void test_external(void **state)
 	FAILS(CUDA_ERROR_INVALID_HANDLE, cuDestroyExternalMemory(m));
 	assert_int_equal(imported(), 0);
 	assert_int_equal(fcntl(d.handle.fd, F_GETFD), -1);
-	close(fd);
+	OK(cuCtxCreate(&other, NULL, 0, 0));
+	d.handle.fd = fd;
+	OK(cuImportExternalMemory(&m, &d));
+	assert_int_equal(imported(), 1 << 20);
+	OK(cuCtxDestroy(other));
+	assert_int_equal(imported(), 0);
 }
 
 int main(int argc, char **argv)

@@ -45,13 +45,13 @@ static void test_arguments(void **state)
 	FAILS(CUDA_ERROR_INVALID_DEVICE, cuMemCreate(&h, G, &p, 0));
 	p = prop(CU_MEM_LOCATION_TYPE_HOST_NUMA, 0, 0);
 	OK(cuMemCreate(&h, 2 * G, &p, 0));
-	assert_int_equal(cuweir_sim_used(0, CUWEIR_SIM_HOST), 2 * G);
+	assert_int_equal(cuweir_sim_used(-1, CUWEIR_SIM_HOST), 2 * G);
 	assert_int_equal(D_USED(0), 0);
 	OK(cuMemGetAllocationPropertiesFromHandle(&q, h));
 	assert_int_equal(q.location.type, CU_MEM_LOCATION_TYPE_HOST_NUMA);
 	OK(cuMemRelease(h));
 	FAILS(CUDA_ERROR_INVALID_VALUE, cuMemRelease(h));
-	assert_int_equal(cuweir_sim_used(0, CUWEIR_SIM_HOST), 0);
+	assert_int_equal(cuweir_sim_used(-1, CUWEIR_SIM_HOST), 0);
 }
 
 /* C-90, C-91, C-94: bytes go with the last reference and the last mapping. */
@@ -67,7 +67,7 @@ static void test_lifetime(void **state)
 	(void)state;
 	OK(cuMemAddressReserve(&va, 8 * G, 0, 0, 0));
 	assert_int_equal(va % G, 0);
-	assert_int_equal(cuweir_sim_used(0, CUWEIR_SIM_VA), 8 * G);
+	assert_int_equal(cuweir_sim_used(-1, CUWEIR_SIM_VA), 8 * G);
 	OK(cuMemCreate(&h, G, &p, 0));
 	assert_int_equal(D_USED(0), G);
 	FAILS(CUDA_ERROR_INVALID_VALUE, cuMemMap(va, 2 * G, 0, h, 0));
@@ -102,7 +102,7 @@ static void test_lifetime(void **state)
 	FAILS(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(va, text, sizeof(text)));
 	FAILS(CUDA_ERROR_INVALID_VALUE, cuMemAddressFree(va, 4 * G));
 	OK(cuMemAddressFree(va, 8 * G));
-	assert_int_equal(cuweir_sim_used(0, CUWEIR_SIM_VA), 0);
+	assert_int_equal(cuweir_sim_used(-1, CUWEIR_SIM_VA), 0);
 }
 
 /* Many small pieces in one reservation larger than the device, as PyTorch does it. */

@@ -96,9 +96,14 @@ static void held(void **state)
 	assert_int_equal(cw_total_current(1, 1), 0);
 	cw_total_unhold(1, 1, 100);
 	assert_int_equal(cw_total_held(1, 1), 28);
+	/* A block goes back before what the program had of it has become held. */
 	cw_total_unhold(1, 1, 100);
 	assert_int_equal(cw_total_held(1, 1), 0);
-	assert_int_equal(cw_total_underflows(1, 1), 1);
+	cw_total_hold(1, 1, 72);
+	assert_int_equal(cw_total_held(1, 1), 0);
+	cw_total_hold(1, 1, 8);
+	assert_int_equal(cw_total_held(1, 1), 8);
+	assert_int_equal(cw_total_underflows(1, 1), 0);
 }
 
 #define THRESHOLD 4000

@@ -116,6 +116,7 @@ CUresult sim_array_new(struct sim_array **ret, const CUDA_ARRAY3D_DESCRIPTOR *d,
 	if (m == NULL) {
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
+	c = sim_owner(c);
 	m->ctx = c;
 	m->dev = c->dev;
 	m->desc = *d;

@@ -79,6 +79,7 @@ void sim_ctx_wipe(struct sim_ctx *c)
 	sim_arrays_wipe(c);
 	sim_ipc_wipe(c);
 	sim_host_wipe(c);
+	sim_external_wipe(c);
 	sim_free_owned(c);
 }
 
@@ -123,7 +124,7 @@ static CUresult destroy(CUcontext handle)
 	struct sim_ctx *c = sim_obj_get(handle, SIM_CTX);
 	struct sim_thread *t = sim_thread_self();
 
-	if (c == NULL || c->primary || c->green) {
+	if (c == NULL || c->primary || c->home != NULL) {
 		return CUDA_ERROR_INVALID_CONTEXT; /* GPU?: a green context's */
 	}
 	pthread_mutex_lock(&sim_lock);
@@ -243,7 +244,7 @@ static CUresult detach(CUcontext handle)
 	return --c->retained > 0 ? CUDA_SUCCESS : destroy(handle);
 }
 
-static CUresult primary_retain(CUcontext *ret, CUdevice dev)
+CUresult sim_primary_retain(CUcontext *ret, CUdevice dev)
 {
 	struct sim_device *d;
 	CUresult r = sim_device_get(dev, &d);
@@ -272,7 +273,7 @@ static CUresult primary_retain(CUcontext *ret, CUdevice dev)
 
 /* Reset destroys what the context holds and leaves the references; the next retain makes the
  * context active again. GPU?: what a thread that has it current sees until then. */
-static CUresult primary_end(CUdevice dev, bool release)
+CUresult sim_primary_end(CUdevice dev, bool release)
 {
 	struct sim_device *d;
 	CUresult r = sim_device_get(dev, &d);
@@ -357,11 +358,11 @@ SIM_API(cuCtxSynchronize_v2, (CUcontext ctx), (ctx), (0), synchronize(ctx))
 SIM_API(cuCtxAttach, (CUcontext *pctx, unsigned int flags), (flags), (*pctx), attach(pctx, flags))
 SIM_API(cuCtxDetach, (CUcontext ctx), (ctx), (0), detach(ctx))
 SIM_API(cuDevicePrimaryCtxRetain, (CUcontext *pctx, CUdevice dev), (dev), (*pctx),
-	primary_retain(pctx, dev))
-SIM_API(cuDevicePrimaryCtxRelease, (CUdevice dev), (dev), (0), primary_end(dev, true))
-SIM_API(cuDevicePrimaryCtxRelease_v2, (CUdevice dev), (dev), (0), primary_end(dev, true))
-SIM_API(cuDevicePrimaryCtxReset, (CUdevice dev), (dev), (0), primary_end(dev, false))
-SIM_API(cuDevicePrimaryCtxReset_v2, (CUdevice dev), (dev), (0), primary_end(dev, false))
+	sim_primary_retain(pctx, dev))
+SIM_API(cuDevicePrimaryCtxRelease, (CUdevice dev), (dev), (0), sim_primary_end(dev, true))
+SIM_API(cuDevicePrimaryCtxRelease_v2, (CUdevice dev), (dev), (0), sim_primary_end(dev, true))
+SIM_API(cuDevicePrimaryCtxReset, (CUdevice dev), (dev), (0), sim_primary_end(dev, false))
+SIM_API(cuDevicePrimaryCtxReset_v2, (CUdevice dev), (dev), (0), sim_primary_end(dev, false))
 SIM_API(cuDevicePrimaryCtxSetFlags, (CUdevice dev, unsigned int flags), (dev, flags), (0),
 	primary_flags(dev, flags))
 SIM_API(cuDevicePrimaryCtxSetFlags_v2, (CUdevice dev, unsigned int flags), (dev, flags), (0),

@@ -7,6 +7,7 @@
 #include "private.h"
 
 struct sim_device sim_devices[SIM_MAX_DEVICES];
+struct sim_device sim_nowhere = {.arena = {.lock = PTHREAD_MUTEX_INITIALIZER}, .ordinal = -1};
 int sim_n_devices;
 struct sim_arena sim_system = {.lock = PTHREAD_MUTEX_INITIALIZER};
 pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -17,8 +17,11 @@ struct external {
 	struct sim_obj obj;
 	int fd; /* the driver's own since the import; -1 for handles that are no descriptors */
 	uint64_t size;
-	struct sim_device *dev;
+	struct sim_ctx *ctx;
+	struct external *prev, *next;
 };
+
+static struct external *externals; /* under sim_lock */
 
 static CUresult import(CUexternalMemory *ret, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *d)
 {
@@ -47,25 +50,62 @@ static CUresult import(CUexternalMemory *ret, const CUDA_EXTERNAL_MEMORY_HANDLE_
 	}
 	e->fd = by_fd ? d->handle.fd : -1;
 	e->size = d->size;
-	e->dev = c->dev;
-	sim_charge(e->dev, CUWEIR_SIM_IMPORTED, e->size);
+	c = sim_owner(c);
+	e->ctx = c;
+	pthread_mutex_lock(&sim_lock);
+	e->next = externals;
+	if (e->next != NULL) {
+		e->next->prev = e;
+	}
+	externals = e;
+	pthread_mutex_unlock(&sim_lock);
+	sim_charge(c->dev, CUWEIR_SIM_IMPORTED, e->size);
 	*ret = (CUexternalMemory)e;
 	return CUDA_SUCCESS;
 }
 
-static CUresult destroy(CUexternalMemory h)
+/* sim_lock is held. Mapped buffers stay until they are freed. */
+static void gone(struct external *e)
 {
-	struct external *e = sim_obj_get(h, SIM_EXTERNAL);
-
-	if (e == NULL) {
-		return CUDA_ERROR_INVALID_HANDLE;
+	if (e->next != NULL) {
+		e->next->prev = e->prev;
 	}
-	sim_uncharge(e->dev, CUWEIR_SIM_IMPORTED, e->size);
+	if (e->prev != NULL) {
+		e->prev->next = e->next;
+	} else {
+		externals = e->next;
+	}
+	sim_uncharge(e->ctx->dev, CUWEIR_SIM_IMPORTED, e->size);
 	if (e->fd >= 0) {
 		close(e->fd);
 	}
 	sim_obj_free(&e->obj);
-	return CUDA_SUCCESS;
+}
+
+static CUresult destroy(CUexternalMemory h)
+{
+	struct external *e;
+
+	pthread_mutex_lock(&sim_lock);
+	e = sim_obj_get(h, SIM_EXTERNAL);
+	if (e != NULL) {
+		gone(e);
+	}
+	pthread_mutex_unlock(&sim_lock);
+	return e != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/* The context ends, and its external memory with it. sim_lock is held. */
+void sim_external_wipe(struct sim_ctx *c)
+{
+	struct external *next;
+
+	for (struct external *e = externals; e != NULL; e = next) {
+		next = e->next;
+		if (e->ctx == c) {
+			gone(e);
+		}
+	}
 }
 
 static char *map(const struct external *e, uint64_t offset, uint64_t size, void **ret_base,
@@ -75,7 +115,8 @@ static char *map(const struct external *e, uint64_t offset, uint64_t size, void 
 	struct stat st;
 	char *p = MAP_FAILED;
 
-	if (fstat(e->fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size >= offset + size) {
+	if (fstat(e->fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    (uint64_t)st.st_size >= offset + size) {
 		p = mmap(NULL, size + skip, PROT_READ | PROT_WRITE, MAP_SHARED, e->fd,
 			 (off_t)(offset - skip));
 	}
@@ -108,7 +149,7 @@ static CUresult buffer(CUdeviceptr *ret, CUexternalMemory h,
 	}
 	s.addr = (uintptr_t)map(e, d->offset, d->size, &s.map_base, &s.map_size);
 	s.size = d->size;
-	s.dev = e->dev->ordinal;
+	s.dev = e->ctx->dev->ordinal;
 	pthread_mutex_lock(&sim_space_lock);
 	ok = s.addr != 0 && sim_space_add(&s) != NULL;
 	pthread_mutex_unlock(&sim_space_lock);

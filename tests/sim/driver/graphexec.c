@@ -194,7 +194,8 @@ static CUgraphNode compare(const struct sim_graph *a, const struct sim_graph *b,
 	return NULL;
 }
 
-/* GPU?: graphs with memory nodes: an update with the same graph changes nothing, any other fails. */
+/* GPU?: graphs with memory nodes; an update with the same graph changes nothing, any other one
+ * fails. */
 static CUresult update(CUgraphExec he, CUgraph hg, CUgraphNode *ret_node,
 		       CUgraphExecUpdateResult *ret_result)
 {

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Green contexts: a context on some multiprocessors of a device, which makes no difference here. */
+/*
+ * Green contexts: the primary context with some of the device's multiprocessors, which makes no
+ * difference here. Memory taken in one is the primary context's, which it retains; streams and
+ * events are its own.
+ */
 #include <string.h>
 
 #include "internal.h"
@@ -111,6 +115,7 @@ static CUresult create(CUgreenCtx *ret, CUdevResourceDesc hd, CUdevice dev, unsi
 {
 	const struct descriptor *desc = sim_obj_get(hd, SIM_DESCRIPTOR);
 	struct sim_device *d;
+	CUcontext primary;
 	struct green *g;
 	CUresult r = sim_device_get(dev, &d);
 
@@ -121,15 +126,20 @@ static CUresult create(CUgreenCtx *ret, CUdevResourceDesc hd, CUdevice dev, unsi
 	if (r != CUDA_SUCCESS) {
 		return r;
 	}
+	r = sim_primary_retain(&primary, dev);
+	if (r != CUDA_SUCCESS) {
+		return r;
+	}
 	g = sim_obj_new(SIM_GREEN);
 	if (g != NULL) {
 		g->ctx = sim_ctx_new(d, 0, 3020);
 	}
 	if (g == NULL || g->ctx == NULL) {
+		sim_primary_end(dev, true);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	g->sms = desc->sms;
-	g->ctx->green = true;
+	g->ctx->home = (struct sim_ctx *)primary;
 	atomic_store(&g->ctx->alive, true);
 	*ret = (CUgreenCtx)g;
 	return CUDA_SUCCESS;
@@ -138,15 +148,17 @@ static CUresult create(CUgreenCtx *ret, CUdevResourceDesc hd, CUdevice dev, unsi
 static CUresult destroy(CUgreenCtx h)
 {
 	struct green *g = sim_obj_get(h, SIM_GREEN);
+	CUdevice dev;
 
 	if (g == NULL) {
 		return CUDA_ERROR_INVALID_CONTEXT;
 	}
+	dev = g->ctx->dev->ordinal;
 	pthread_mutex_lock(&sim_lock);
 	sim_ctx_wipe(g->ctx);
 	pthread_mutex_unlock(&sim_lock);
 	sim_obj_free(&g->obj);
-	return CUDA_SUCCESS;
+	return sim_primary_end(dev, true);
 }
 
 static CUresult to_ctx(CUcontext *ret, CUgreenCtx h)

@@ -39,6 +39,7 @@ static CUresult host_alloc(void **ret, size_t size, unsigned int flags)
 		b = &sim_system.blocks[i];
 		b->origin = SIM_PINNED;
 		b->kind = CUWEIR_SIM_HOST;
+		c = sim_owner(c);
 		b->owner = c;
 		b->flags = flags;
 		sim_list_add(&sim_system, &c->system_blocks, i);
@@ -107,6 +108,7 @@ static CUresult host_register(void *p, size_t size, unsigned int flags)
 	} else if (n_registered == MAX_REGISTERED) {
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	} else {
+		c = sim_owner(c);
 		table[n_registered++] = (struct registered){(uintptr_t)p, size, flags, c};
 		sim_charge(c->dev, CUWEIR_SIM_REGISTERED, size);
 	}

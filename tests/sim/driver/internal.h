@@ -131,8 +131,13 @@ struct sim_ctx {
 	CUfunc_cache cache;
 	CUsharedconfig shared;
 	_Atomic uint32_t peers; /* devices whose memory it may use, a bit each */
-	bool green;
+	struct sim_ctx *home; /* of a green context: the primary one, whose its memory is */
 };
+
+static inline struct sim_ctx *sim_owner(struct sim_ctx *c)
+{
+	return c->home != NULL ? c->home : c;
+}
 
 struct sim_stream {
 	struct sim_obj obj;
@@ -252,6 +257,7 @@ struct sim_thread {
 
 extern pthread_mutex_t sim_lock;
 extern struct sim_device sim_devices[SIM_MAX_DEVICES];
+extern struct sim_device sim_nowhere; /* figures of what is no device's */
 extern int sim_n_devices;
 extern struct sim_arena sim_system; /* pinned host and managed memory */
 extern _Atomic unsigned int sim_open_captures;
@@ -295,6 +301,8 @@ struct sim_thread *sim_thread_self(void);
 CUresult sim_ctx_current(struct sim_ctx **ret);
 CUresult sim_ctx_arg(CUcontext handle, struct sim_ctx **ret);
 void sim_ctx_wipe(struct sim_ctx *c);
+CUresult sim_primary_retain(CUcontext *ret, CUdevice dev);
+CUresult sim_primary_end(CUdevice dev, bool release);
 struct sim_ctx *sim_ctx_new(struct sim_device *d, unsigned int flags, unsigned int version);
 
 /* stream.c */
@@ -353,6 +361,7 @@ CUresult sim_box_now(const struct sim_box *b);
 /* memory.c */
 CUresult sim_free_block(CUdeviceptr p, bool async, struct sim_stream *s);
 void sim_block_live(struct sim_arena *a, uint32_t i, uint64_t size, struct sim_device *d);
+void sim_block_begin(struct sim_arena *a, uint32_t i, uint64_t size, struct sim_device *d);
 void sim_free_owned(struct sim_ctx *c);
 
 /* pool.c */

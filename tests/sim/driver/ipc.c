@@ -82,6 +82,7 @@ static CUresult open_mem(CUdeviceptr *ret, const CUipcMemHandle *handle, unsigne
 	if (r != CUDA_SUCCESS) {
 		return r;
 	}
+	c = sim_owner(c);
 	key = (uint64_t)h.pid << 40 ^ h.id;
 	pthread_mutex_lock(&sim_space_lock);
 	s = opened(c, key);

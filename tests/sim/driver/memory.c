@@ -7,8 +7,8 @@
 #include "internal.h"
 #include "space.h"
 
-/* The caller holds the arena's lock. The block counts from now, in its kind. */
-void sim_block_live(struct sim_arena *a, uint32_t i, uint64_t size, struct sim_device *d)
+/* The caller holds the arena's lock. */
+void sim_block_begin(struct sim_arena *a, uint32_t i, uint64_t size, struct sim_device *d)
 {
 	static _Atomic uint64_t ids = 1;
 	struct sim_block *b = &a->blocks[i];
@@ -17,7 +17,13 @@ void sim_block_live(struct sim_arena *a, uint32_t i, uint64_t size, struct sim_d
 	b->state = SIM_LIVE;
 	b->dev = (uint8_t)d->ordinal;
 	b->id = atomic_fetch_add_explicit(&ids, 1, memory_order_relaxed);
-	sim_charge(d, b->kind, size);
+}
+
+/* And it counts from now, in its kind. */
+void sim_block_live(struct sim_arena *a, uint32_t i, uint64_t size, struct sim_device *d)
+{
+	sim_block_begin(a, i, size, d);
+	sim_charge(d, a->blocks[i].kind, size);
 }
 
 static uint32_t *owned_list(struct sim_ctx *c, const struct sim_arena *a)
@@ -34,6 +40,7 @@ static CUresult take(CUdeviceptr *ret, struct sim_ctx *c, uint64_t size, enum si
 	struct sim_block *b;
 	uint32_t i = 0;
 
+	c = sim_owner(c);
 	pthread_mutex_lock(&a->lock);
 	if (!linear || size <= sim_device_free(d)) {
 		i = sim_arena_take(a, size);

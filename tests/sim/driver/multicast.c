@@ -97,7 +97,9 @@ static CUresult bind_mem(CUmemGenericAllocationHandle mc, size_t mc_offset,
 	pthread_mutex_lock(&sim_space_lock);
 	h = sim_handle_get(mem);
 	if (flags == 0 && h != NULL && !h->mem->multicast && fits(h->mem, offset, size)) {
-		r = bind(multicast(mc), mc_offset, size, h->mem->dev->ordinal);
+		r = h->mem->dev == &sim_nowhere
+			    ? CUDA_ERROR_INVALID_DEVICE
+			    : bind(multicast(mc), mc_offset, size, h->mem->dev->ordinal);
 	}
 	pthread_mutex_unlock(&sim_space_lock);
 	return r;

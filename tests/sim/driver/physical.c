@@ -82,7 +82,8 @@ static bool take_pages(struct sim_memory *m)
 
 static bool own_file(struct sim_memory *m)
 {
-	struct sim_trailer t = {.magic = SIM_TRAILER_MAGIC, .multicast = m->multicast, .size = m->size};
+	struct sim_trailer t = {.magic = SIM_TRAILER_MAGIC, .multicast = m->multicast,
+				.size = m->size};
 	struct stat st;
 
 	t.prop = m->prop;
@@ -153,9 +154,10 @@ struct sim_memory *sim_memory_of_kind(uint64_t size, const CUmemAllocationProp *
 		m->size = size;
 		m->prop = *prop;
 		m->kind = kind;
-		m->dev = &sim_devices[at_host(prop) || prop->location.id >= sim_n_devices
-					       ? 0
-					       : prop->location.id];
+		m->dev = at_host(prop) ? &sim_nowhere
+				       : &sim_devices[prop->location.id < sim_n_devices
+							      ? prop->location.id
+							      : 0];
 		m->fd = -1;
 	}
 	return m;

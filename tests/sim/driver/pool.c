@@ -18,13 +18,19 @@ static unsigned int bin_of(uint64_t span)
 	return log2 * 2 + (log2 > 0 ? (unsigned int)(g >> (log2 - 1)) & 1U : 0);
 }
 
+/* Whose figures a pool's memory is in: pinned host memory is no device's. */
+static struct sim_device *home(const struct sim_pool *p)
+{
+	return p->kind == CUWEIR_SIM_HOST ? &sim_nowhere : p->dev;
+}
+
 /* The functions from here to sim_pool_alloc want the lock of the pool's arena. */
 static void set_reserved(struct sim_pool *p, uint64_t now)
 {
 	if (p->arena != &sim_system) {
 		p->dev->reserved += now - p->reserved;
 	}
-	atomic_fetch_add(&p->dev->used[CUWEIR_SIM_POOL], now - p->reserved);
+	atomic_fetch_add(&home(p)->used[CUWEIR_SIM_POOL], now - p->reserved);
 	p->reserved = now;
 	if (now > p->reserved_high) {
 		p->reserved_high = now;
@@ -138,7 +144,8 @@ CUresult sim_pool_alloc(CUdeviceptr *dptr, size_t size, struct sim_pool *p, stru
 		b->origin = SIM_ASYNC;
 		b->kind = p->kind;
 		b->owner = p;
-		sim_block_live(a, i, size, p->dev);
+		sim_block_begin(a, i, size, p->dev);
+		sim_charge(home(p), p->kind, size);
 		p->live++;
 		p->used += size;
 		if (p->used > p->used_high) {
@@ -156,7 +163,7 @@ void sim_pool_free(struct sim_arena *a, uint32_t i, struct sim_stream *s)
 	struct sim_block *b = &a->blocks[i];
 	struct sim_pool *p = b->owner;
 
-	sim_uncharge(p->dev, b->kind, b->size);
+	sim_uncharge(home(p), b->kind, b->size);
 	p->live--;
 	p->used -= b->size;
 	b->stream_id = s != NULL ? s->obj.id : 0;

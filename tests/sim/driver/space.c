@@ -126,7 +126,7 @@ struct sim_reservation *sim_reserved(uint64_t addr)
 									    : NULL;
 }
 
-bool sim_reserve(uint64_t addr, uint64_t size, struct sim_device *d)
+bool sim_reserve(uint64_t addr, uint64_t size)
 {
 	size_t i;
 
@@ -136,7 +136,7 @@ bool sim_reserve(uint64_t addr, uint64_t size, struct sim_device *d)
 	i = reserved_upto(addr);
 	memmove(&reserved[i + 1], &reserved[i], (n_reserved - i) * sizeof(*reserved));
 	n_reserved++;
-	reserved[i] = (struct sim_reservation){addr, size, d};
+	reserved[i] = (struct sim_reservation){addr, size};
 	return true;
 }
 

@@ -55,20 +55,19 @@ struct sim_space {
 
 struct sim_reservation {
 	uint64_t addr, size;
-	struct sim_device *dev;
 };
 
 extern pthread_mutex_t sim_space_lock;
 
-/* space.c: the caller holds sim_space_lock, but for the last two. A pointer into the table is good until the
- * next add or del. */
+/* space.c: the caller holds sim_space_lock, but for the last two. A pointer into the table is
+ * good until the next add or del. */
 struct sim_space *sim_space_add(const struct sim_space *s);
 void sim_space_del(struct sim_space *s);
 struct sim_space *sim_space_find(uint64_t addr);
 struct sim_space *sim_space_next(const struct sim_space *s);
 struct sim_space *sim_space_from(uint64_t addr);
 struct sim_reservation *sim_reserved(uint64_t addr);
-bool sim_reserve(uint64_t addr, uint64_t size, struct sim_device *d);
+bool sim_reserve(uint64_t addr, uint64_t size);
 void sim_unreserve(struct sim_reservation *r);
 bool sim_space_copy(uint64_t addr, struct sim_space *ret);
 int sim_space_usable(uint64_t addr, uint64_t size);
@@ -108,4 +107,5 @@ void sim_space_unmap(struct sim_space *s);
 /* ipc.c, extmem.c */
 CUresult sim_import_free(CUdeviceptr p);
 void sim_ipc_wipe(struct sim_ctx *c);
+void sim_external_wipe(struct sim_ctx *c);
 #endif

@@ -7,24 +7,31 @@
 static struct sim_device *device(int i, int kind)
 {
 	sim_settings_ready();
-	if (i < 0 || i >= sim_n_devices || kind < 0 || kind >= CUWEIR_SIM_KINDS) {
+	if (i < -1 || i >= sim_n_devices || kind < 0 || kind >= CUWEIR_SIM_KINDS) {
 		return NULL;
 	}
-	return &sim_devices[i];
+	return i < 0 ? &sim_nowhere : &sim_devices[i];
 }
 
+/* Device 0's figures hold also what is no device's. */
 SIM_EXPORT unsigned long long cuweir_sim_used(int dev, int kind)
 {
 	struct sim_device *d = device(dev, kind);
 
-	return d != NULL ? atomic_load(&d->used[kind]) : 0;
+	if (d == NULL) {
+		return 0;
+	}
+	return atomic_load(&d->used[kind]) + (dev == 0 ? atomic_load(&sim_nowhere.used[kind]) : 0);
 }
 
 SIM_EXPORT unsigned long long cuweir_sim_live(int dev, int kind)
 {
 	struct sim_device *d = device(dev, kind);
 
-	return d != NULL ? atomic_load(&d->live[kind]) : 0;
+	if (d == NULL) {
+		return 0;
+	}
+	return atomic_load(&d->live[kind]) + (dev == 0 ? atomic_load(&sim_nowhere.live[kind]) : 0);
 }
 
 SIM_EXPORT unsigned long long cuweir_sim_free(int dev)

@@ -8,14 +8,6 @@
 #include "internal.h"
 #include "space.h"
 
-/* A reservation belongs to no device; the truth has it under the current context's, else 0. */
-static struct sim_device *here(void)
-{
-	const struct sim_thread *t = sim_thread_self();
-
-	return t->depth > 0 ? t->stack[t->depth - 1]->dev : &sim_devices[0];
-}
-
 static char *find_room(uint64_t size, uint64_t align, CUdeviceptr hint)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -46,7 +38,6 @@ static char *find_room(uint64_t size, uint64_t align, CUdeviceptr hint)
 static CUresult reserve(CUdeviceptr *ret, size_t size, size_t align, CUdeviceptr hint,
 			unsigned long long flags)
 {
-	struct sim_device *d = here();
 	char *p;
 	bool ok;
 
@@ -63,9 +54,9 @@ static CUresult reserve(CUdeviceptr *ret, size_t size, size_t align, CUdeviceptr
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	pthread_mutex_lock(&sim_space_lock);
-	ok = sim_reserve((uintptr_t)p, size, d);
+	ok = sim_reserve((uintptr_t)p, size);
 	if (ok) {
-		sim_charge(d, CUWEIR_SIM_VA, size);
+		sim_charge(&sim_nowhere, CUWEIR_SIM_VA, size);
 	}
 	pthread_mutex_unlock(&sim_space_lock);
 	if (!ok) {
@@ -93,7 +84,7 @@ static CUresult address_free(CUdeviceptr p, size_t size)
 	v = sim_reserved(p);
 	/* GPU?: with mappings in it; refused. */
 	if (v != NULL && v->addr == p && v->size == size && !occupied(p, size)) {
-		sim_uncharge(v->dev, CUWEIR_SIM_VA, size);
+		sim_uncharge(&sim_nowhere, CUWEIR_SIM_VA, size);
 		munmap((void *)(uintptr_t)p, size);
 		sim_unreserve(v);
 		r = CUDA_SUCCESS;
@@ -107,7 +98,7 @@ static CUresult map_handle(CUdeviceptr p, size_t size, struct sim_handle *h)
 {
 	struct sim_memory *m = h->mem;
 	struct sim_space s = {.addr = p, .size = size, .type = SIM_SPACE_VMM, .owner = h,
-			      .dev = m->dev->ordinal,
+			      .dev = m->dev == &sim_nowhere ? 0 : m->dev->ordinal,
 			      .host = m->prop.location.type != CU_MEM_LOCATION_TYPE_DEVICE};
 
 	if (size > m->size) {

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "limit.h"
+
+typedef int (*init_fn)(unsigned int flags);
+typedef int (*total_mem_fn)(size_t *bytes, int device);
+typedef int (*uuid_fn)(unsigned char uuid[16], int device);
+
+static void set_all(struct limit *limit, uint64_t bytes, unsigned int percent)
+{
+	for (int device = 0; device < LIMIT_DEVICES; device++) {
+		limit->bytes[device] = bytes;
+		limit->percent[device] = percent;
+	}
+}
+
+/* "0", or "gpu0" as nvidia's tools write it. */
+static bool read_device(struct args_text text, uint64_t *ret_device)
+{
+	if (text.length > 3 && memcmp(text.start, "gpu", 3) == 0) {
+		text.start += 3;
+		text.length -= 3;
+	}
+	return args_number(text, ret_device) && *ret_device < LIMIT_DEVICES;
+}
+
+static const char *read_pair(struct limit *limit, const struct args_pair *pair)
+{
+	static const char want[] = "SIZE, PERCENT%, DEVICE=SIZE, shared=NAME or safety=SIZE, as in "
+				   "8GiB or 80% or 0=8GiB,1=512MiB";
+	uint64_t device = 0;
+	uint64_t bytes = 0;
+	unsigned int percent = 0;
+	if (pair->value.start == NULL) {
+		if (!args_share(pair->key, &bytes, &percent)) {
+			return want;
+		}
+		set_all(limit, bytes, percent);
+		return NULL;
+	}
+	if (args_is(pair->key, "safety")) {
+		return args_size(pair->value, &limit->safety) ? NULL : "safety=SIZE: safety=256MiB";
+	}
+	if (args_is(pair->key, "shared")) {
+		if (!shared_name_is_good(pair->value.start, pair->value.length)) {
+			return "shared=NAME of at most 64 letters, digits, '.', '_' and '-', no "
+			       "'.' at its start";
+		}
+		memcpy(limit->shared_name, pair->value.start, pair->value.length);
+		limit->shared_name[pair->value.length] = '\0';
+		return NULL;
+	}
+	if (!read_device(pair->key, &device) || !args_share(pair->value, &bytes, &percent)) {
+		return want;
+	}
+	limit->bytes[device] = bytes;
+	limit->percent[device] = percent;
+	return NULL;
+}
+
+int limit_read(struct limit *limit, const struct cuweir_host *host, const char *arguments)
+{
+	struct args_text rest = args_begin(arguments);
+	struct args_pair pair = { 0 };
+	bool any = false;
+	limit->host = host;
+	set_all(limit, LIMIT_NONE, 0);
+	while (args_next(&rest, &pair)) {
+		const char *want = read_pair(limit, &pair);
+		if (want != NULL) {
+			return args_refuse(host, &pair, want);
+		}
+	}
+	for (int device = 0; device < LIMIT_DEVICES; device++) {
+		any = any || limit->bytes[device] != LIMIT_NONE;
+	}
+	return any ? CUWEIR_SUCCESS :
+		     host->refuse(host, "no limit: want SIZE, PERCENT% or DEVICE=SIZE");
+}
+
+/*
+ * A runtime that no other door hears has not initialized the driver yet; it is about to, and
+ * doing it twice is doing it once. CUWEIR_ERROR_NOT_FOUND where there is no driver yet.
+ */
+static int ask_total(const struct cuweir_host *host, int device, uint64_t *ret_bytes)
+{
+	void *total_mem = NULL;
+	void *init = NULL;
+	size_t bytes = 0;
+	if (host->driver_function(host, "cuDeviceTotalMem_v2", &total_mem) != CUWEIR_SUCCESS) {
+		return CUWEIR_ERROR_NOT_FOUND;
+	}
+	int status = ((total_mem_fn)total_mem)(&bytes, device);
+	if (status == CUWEIR_ERROR_NOT_INITIALIZED &&
+	    host->driver_function(host, "cuInit", &init) == CUWEIR_SUCCESS &&
+	    ((init_fn)init)(0) == CUWEIR_SUCCESS) {
+		status = ((total_mem_fn)total_mem)(&bytes, device);
+	}
+	*ret_bytes = bytes;
+	return status;
+}
+
+static int set_budget(struct limit *limit, int device)
+{
+	uint64_t bytes = limit->bytes[device];
+	if (limit->percent[device] != 0) {
+		uint64_t total = 0;
+		int status = ask_total(limit->host, device, &total);
+		if (status == CUWEIR_ERROR_INVALID_DEVICE) {
+			return CUWEIR_SUCCESS; /* no such device: none to limit */
+		}
+		if (status != CUWEIR_SUCCESS) {
+			atomic_store(&limit->is_pending, true);
+			return CUWEIR_SUCCESS;
+		}
+		bytes = total / 100 * limit->percent[device] +
+			total % 100 * limit->percent[device] / 100;
+		limit->bytes[device] = bytes;
+	}
+	int status = limit->host->set_budget(limit->host, device, 0, bytes);
+	atomic_store(&limit->is_set[device], status == CUWEIR_SUCCESS);
+	return status;
+}
+
+int limit_set_budgets(struct limit *limit)
+{
+	atomic_store(&limit->is_pending, false);
+	for (int device = 0; device < LIMIT_DEVICES; device++) {
+		if (limit->bytes[device] == LIMIT_NONE || atomic_load(&limit->is_set[device])) {
+			continue;
+		}
+		int status = set_budget(limit, device);
+		if (status != CUWEIR_SUCCESS) {
+			return limit->host->refuse(limit->host, "the budget could not be set; want "
+								"a device that exists");
+		}
+	}
+	return CUWEIR_SUCCESS;
+}
+
+/* The same device has other numbers in processes with other CUDA_VISIBLE_DEVICES. */
+int limit_shared_device(struct limit *limit, int device)
+{
+	unsigned char identity[16] = { 0 };
+	void *uuid = NULL;
+	int known = atomic_load(&limit->shared_devices[device]);
+	if (known != 0) {
+		return known - 1;
+	}
+	if ((limit->host->driver_function(limit->host, "cuDeviceGetUuid_v2", &uuid) != 0 &&
+	     limit->host->driver_function(limit->host, "cuDeviceGetUuid", &uuid) != 0) ||
+	    ((uuid_fn)uuid)(identity, device) != CUWEIR_SUCCESS) {
+		snprintf((char *)identity, sizeof(identity), "device %d", device);
+	}
+	int found = shared_device(&limit->shared, identity);
+	if (found >= 0) {
+		atomic_store(&limit->shared_devices[device], found + 1);
+	}
+	return found;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "log_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TAIL_SIZE ((size_t)LOG_BUFFERS * LOG_BUFFER_SIZE)
+#define NS_PER_S 1000000000ll
+#define CLOCKS_APART_NS 100000000ll /* the kernel's clocks tick, each by itself */
+
+/*
+ * Keeps the log off 0, 1 and 2, which a program that closed its standard files would write to
+ * next. A raw call, since fcntl with 64-bit offsets is a symbol that glibc before 2.28 lacks.
+ */
+static int move_above_standard(int fd)
+{
+	if (fd < 0 || fd > STDERR_FILENO) {
+		return fd;
+	}
+	int moved = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int saved = errno;
+	close(fd);
+	errno = saved;
+	return moved;
+}
+
+/* O_APPEND: a row is one write at the end, whichever thread or child it comes from. */
+static int open_for_rows(const char *path, int flags)
+{
+	return move_above_standard(open(path,
+					O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY |
+						flags,
+					0644));
+}
+
+static bool write_bytes(int fd, const char *bytes, size_t length)
+{
+	while (length > 0) {
+		ssize_t written = write(fd, bytes, length);
+		if (written < 0 && errno == EINTR) {
+			continue;
+		}
+		if (written <= 0) {
+			return false;
+		}
+		bytes += written;
+		length -= (size_t)written;
+	}
+	return true;
+}
+
+/* ---- after exec --------------------------------------------------------------------------- */
+
+/* When this process began, which is before whatever it executed; 0 where that is not known. */
+static long long process_start_ns(void)
+{
+	char text[1024];
+	unsigned long long ticks = 0;
+	struct timespec now, since_boot;
+	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return 0;
+	}
+	ssize_t length = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[length > 0 ? length : 0] = '\0';
+	const char *at = strrchr(text, ')');
+	if (at == NULL ||
+	    sscanf(at + 1,
+		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+		   &ticks) != 1) {
+		return 0;
+	}
+	clock_gettime(CLOCK_REALTIME, &now);
+	clock_gettime(CLOCK_BOOTTIME, &since_boot);
+	long long boot = (now.tv_sec - since_boot.tv_sec) * NS_PER_S + now.tv_nsec -
+			 since_boot.tv_nsec;
+	return boot + (long long)(ticks * (unsigned long long)NS_PER_S /
+				  (unsigned long long)sysconf(_SC_CLK_TCK));
+}
+
+/* Whether the file was written by this very process, before it executed what it is now. */
+static bool is_our_own(const struct log_sink *sink)
+{
+	struct stat status;
+	long long start = sink->options.resumable ? process_start_ns() : 0;
+	return start != 0 && stat(sink->path, &status) == 0 && S_ISREG(status.st_mode) &&
+	       status.st_uid == geteuid() && status.st_size > 0 &&
+	       status.st_ctim.tv_sec * NS_PER_S + status.st_ctim.tv_nsec >=
+		       start - CLOCKS_APART_NS;
+}
+
+/* Rows that were still in the buffers then; the rest of the tail is NUL. */
+static void take_over(const struct log_sink *sink, const char *tail_path)
+{
+	char *bytes = malloc(LOG_BUFFER_SIZE);
+	int tail = open(tail_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	while (bytes != NULL && tail >= 0) {
+		ssize_t got = read(tail, bytes, LOG_BUFFER_SIZE);
+		if (got <= 0) {
+			break;
+		}
+		size_t used = 0;
+		for (ssize_t i = 0; i < got; i++) {
+			bytes[used] = bytes[i];
+			used += bytes[i] != '\0';
+		}
+		write_bytes(sink->fd, bytes, used);
+	}
+	if (tail >= 0) {
+		close(tail);
+	}
+	free(bytes);
+}
+
+/* ---- the tail ----------------------------------------------------------------------------- */
+
+/* Backed by a file with all its blocks: touching it cannot fail on a full disk. */
+static char *map_tail(const char *tail_path)
+{
+	struct stat status;
+	int fd = open(tail_path,
+		      O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK,
+		      0644);
+	if (fd < 0) {
+		return NULL;
+	}
+	char *bytes = MAP_FAILED;
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+	    posix_fallocate(fd, 0, (off_t)TAIL_SIZE) == 0) {
+		bytes = mmap(NULL, TAIL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	}
+	close(fd);
+	if (bytes == MAP_FAILED) {
+		unlink(tail_path);
+		return NULL;
+	}
+	return bytes;
+}
+
+static int open_tail(struct log_sink *sink, const char *tail_path)
+{
+	struct stat status;
+	/* A pipe or a device has no place beside it; its buffers are the process's own. */
+	if (fstat(sink->fd, &status) == 0 && S_ISREG(status.st_mode)) {
+		sink->tail = map_tail(tail_path);
+	}
+	sink->has_tail_file = sink->tail != NULL;
+	if (sink->tail == NULL) {
+		sink->tail = mmap(NULL, TAIL_SIZE, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (sink->tail == MAP_FAILED) {
+			sink->tail = NULL;
+			return ENOMEM;
+		}
+	}
+	for (unsigned int i = 0; i < LOG_BUFFERS; i++) {
+		sink->room = LOG_BUFFER_SIZE;
+		sink->buffers[i].bytes = sink->tail + (size_t)i * LOG_BUFFER_SIZE;
+	}
+	return 0;
+}
+
+static bool tail_name(const struct log_sink *sink, char tail_path[PATH_MAX])
+{
+	return (size_t)snprintf(tail_path, PATH_MAX, "%s.tail", sink->path) < PATH_MAX;
+}
+
+int log_files_open(struct log_sink *sink)
+{
+	char tail_path[PATH_MAX];
+	bool has_name = tail_name(sink, tail_path);
+	bool goes_on = is_our_own(sink);
+	sink->fd = open_for_rows(sink->path, goes_on ? 0 : O_TRUNC);
+	if (sink->fd < 0) {
+		return errno;
+	}
+	if (goes_on) {
+		take_over(sink, tail_path);
+	} else if (!write_bytes(sink->fd, sink->options.header, strlen(sink->options.header))) {
+		sink->lost += sink->options.header[0] != '\0';
+	}
+	struct stat status;
+	if (fstat(sink->fd, &status) == 0) {
+		sink->written = (unsigned long long)status.st_size;
+	}
+	if (!sink->options.buffered) {
+		return 0;
+	}
+	int error = has_name ? open_tail(sink, tail_path) : ENAMETOOLONG;
+	if (error != 0) {
+		close(sink->fd);
+		sink->fd = -1;
+	}
+	return error;
+}
+
+void log_files_close(struct log_sink *sink)
+{
+	char tail_path[PATH_MAX];
+	if (sink->has_tail_file && tail_name(sink, tail_path)) {
+		unlink(tail_path);
+	}
+}
+
+/* ---- rotation ----------------------------------------------------------------------------- */
+
+int log_files_rotate(struct log_sink *sink)
+{
+	char older[PATH_MAX + 16];
+	char newer[PATH_MAX + 16];
+	for (unsigned int i = sink->options.keep; i > 0; i--) {
+		snprintf(older, sizeof(older), "%s.%u", sink->path, i);
+		if (i > 1) {
+			snprintf(newer, sizeof(newer), "%s.%u", sink->path, i - 1);
+		} else {
+			snprintf(newer, sizeof(newer), "%s", sink->path);
+		}
+		if (rename(newer, older) != 0 && errno != ENOENT) {
+			return errno;
+		}
+	}
+	int fd = open_for_rows(sink->path, O_TRUNC);
+	if (fd < 0) {
+		return errno;
+	}
+	/* In place before anybody writes to it; then the number changes files in one step. */
+	write_bytes(fd, sink->options.header, strlen(sink->options.header));
+	int error = dup3(fd, sink->fd, O_CLOEXEC) < 0 ? errno : 0;
+	close(fd);
+	return error;
+}

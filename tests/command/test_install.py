@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""meson install into a staged prefix; a policy built against the installed header alone, and run by
+the installed command."""
+import os
+import shutil
+import unittest
+
+from support import APPS, BUILD, SOURCE, Case, run
+
+POLICY = """
+#include <cuweir/policy.h>
+
+static int admit(void *state, const struct cuweir_event *event)
+{
+	return event->requested > 4096 ? CUWEIR_ERROR_OUT_OF_MEMORY : CUWEIR_SUCCESS;
+}
+
+const struct cuweir_policy cuweir_policy_entry = {
+	.struct_size = sizeof(struct cuweir_policy),
+	.version = CUWEIR_POLICY_VERSION,
+	.name = "small",
+	.admit = admit,
+};
+"""
+
+
+@unittest.skipUnless(shutil.which("meson"), "no meson")
+class Install(Case):
+    def find(self, name):
+        found = [f"{where}/{name}" for where, _, files in os.walk(self.directory) if name in files]
+        self.assertEqual(len(found), 1, f"{name}: {found}")
+        return found[0]
+
+    def test_all(self):
+        done = run("meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir",
+                   self.directory)
+        self.assertEqual(done.status, 0, done.out + done.err)
+        command = self.find("cuweir")
+        for name in ("libcuweir.so", "libcuweir-client.so", "symbolize", "cuweir.pc", "cuweir.h"):
+            self.find(name)
+        if os.path.exists(f"{BUILD}/docs/man/cuweir.1"):
+            for name in ("cuweir.1", "cuweir.7", "cuweir-policies.7"):
+                self.find(name)
+        for name in ("cuweir.bash", "_cuweir", "cuweir.fish"):
+            self.find(name)
+        self.assertEqual(run(command, "policies").out, run(f"{BUILD}/command/cuweir",
+                                                           "policies").out)
+        check = run(command, "check", f"{APPS}/scenario_linked")
+        self.assertEqual(check.status, 0, check.out)
+        self.assertIn(self.directory, check.out)
+        self.run_policy(command, os.path.dirname(os.path.dirname(self.find("policy.h"))))
+        self.symbolize(command)
+        self.simulate(command)
+
+    def run_policy(self, command, include):
+        source = self.file("small.c", POLICY)
+        plugin = f"{self.directory}/small.so"
+        done = run("cc", "-std=c11", "-shared", "-fPIC", "-nostdinc++", f"-I{include}", "-o",
+                   plugin, source)
+        self.assertEqual((done.status, done.err), (0, ""))
+        result = run(command, "run", "-q", "-p", plugin, "-p", "log", "--",
+                     f"{APPS}/scenario", "dlsym", "alloc a 4096; expect 2 alloc b 4097; free a",
+                     env={"LD_LIBRARY_PATH": f"{BUILD}/tests/sim/lib"})
+        self.assertEqual((result.status, result.err.count("\n")), (0, 2), result.err)
+
+    def symbolize(self, command):
+        report = run(command, "run", "-q", "-r", f"{APPS}/scenario", "dlsym", "alloc a 1",
+                     env={"LD_LIBRARY_PATH": f"{BUILD}/tests/sim/lib"}).err
+        self.assertIn("(do_allocate at", run(command, "symbolize", stdin=report).out)
+
+    def simulate(self, command):
+        """With and without the simulated GPU, as the option has it installed."""
+        lib = os.path.dirname(self.find("libcuweir.so"))
+        if not os.path.exists(f"{lib}/cuweir/sim"):
+            result = run(command, "run", "--sim", "1G", "true")
+            self.assertEqual((result.status, result.err),
+                             (125, "cuweir: --sim: the simulated GPU is not installed; want a "
+                                   "build with it (meson setup -Dsim=enabled)\n"))
+            done = run("sh", f"{SOURCE}/command/install-sim", f"{BUILD}/tests/sim/lib",
+                       f"{lib}/cuweir/sim".removeprefix(self.directory + "/"),
+                       env={"MESON_INSTALL_DESTDIR_PREFIX": self.directory})
+            self.assertEqual((done.status, done.err), (0, ""))
+        self.assertIn("libcuda.so.1", os.listdir(f"{lib}/cuweir/sim"))
+        result = run(command, "run", "--sim", "1G", f"{APPS}/scenario", "dlsym", "info")
+        self.assertEqual((result.status, result.out), (0, "info 1073741824 1073741824\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The report as text and JSON, the out-of-memory block, and symbolizing them."""
+import json
+import re
+import unittest
+
+from support import APPS, BUILD, Case, cuweir, run, scenario
+
+LEAKS = ("alloc a 8192; alloc b 8192; alloc c 8192; alloc t 100000; free t; managed m 4096; "
+         "host h 1000; free h; expect 2 alloc z 2G")
+
+
+class Report(Case):
+    def test_text(self):
+        result = scenario("alloc a 8192; alloc b 8192; alloc t 100000; free t; host h 1000; "
+                          "free h", "--report", way="gpa")
+        site = "cuMemAlloc from scenario+0xA"
+        leak = "cuweir[P]: still allocated: 0xA, 8192 B, device 0, by cuMemAlloc, called from " \
+               "scenario+0xA\n"
+        self.assertEqual(re.sub(r"after \d+\.\d s", "after N s", result.lines), (
+            "cuweir[P]: report when libcuweir.so is closed; frees by libraries that are closed "
+            "later are not in it\n"
+            "cuweir[P]: device 0, device memory: 16384 B (16.0 KiB) in use, peak 116384 B (113.6 "
+            "KiB), 3 allocations, 1 frees\n"
+            f"cuweir[P]:   its peak came after N s, by {site}\n"
+            "cuweir[P]: device 0, host memory: 0 B (0 B) in use, peak 1000 B (1000 B), 1 "
+            "allocations, 1 frees\n"
+            "cuweir[P]:   its peak came after N s, by cuMemAllocHost from scenario+0xA\n"
+            "cuweir[P]: 0 allocations failed for want of memory, 0 retries\n"
+            "cuweir[P]: 0 frees of unknown addresses, 0 allocations without a record\n"
+            "cuweir[P]: 2 allocations still live\n"
+            f"cuweir[P]:   16384 B (16.0 KiB) in 2 of 8192 B, device memory of device 0, by {site}"
+            f"\n{leak}{leak}"
+            f"cuweir[P]: module scenario is {APPS}/scenario\n"))
+
+    def report(self, script, *options, way="dlsym"):
+        result = scenario(script, "-q", "--report=json", *options, way=way)
+        self.assertEqual(result.status, 0, result.err)
+        line, = result.err.splitlines()
+        return json.loads(line)
+
+    def test_json(self):
+        report = self.report(LEAKS)
+        device, managed, host = report["totals"]
+        self.assertEqual((device["device"], device["kind"], device["current"], device["peak"],
+                          device["held"], device["allocations"], device["frees"]),
+                         (0, "device", 24576, 124576, 0, 4, 1))
+        self.assertEqual(device["peak_by"]["call"], "cuMemAlloc")
+        self.assertRegex(device["peak_by"]["site"], r"^scenario\+0x[0-9a-f]+$")
+        self.assertGreaterEqual(device["peak_after_ms"], 0)
+        self.assertEqual((managed["kind"], managed["current"]), ("managed", 4096))
+        self.assertEqual((host["kind"], host["current"], host["peak"]), ("host", 0, 1000))
+        self.assertEqual([report[name] for name in (
+            "cuweir", "version", "live", "failed", "retries", "unknown_frees", "unrecorded",
+            "context_lost", "sites")], ["report", 1, 4, 1, 0, 0, 0, False, 2])
+        first, second = report["live_by_site"]
+        self.assertEqual([first[name] for name in ("bytes", "count", "smallest", "largest",
+                                                   "device", "kind", "call")],
+                         [24576, 3, 8192, 8192, 0, "device", "cuMemAlloc"])
+        self.assertEqual((second["bytes"], second["call"]), (4096, "cuMemAllocManaged"))
+        self.assertEqual(report["modules"], [{"name": "scenario", "path": f"{APPS}/scenario"}])
+
+    def test_json_counts(self):
+        report = self.report("expect 2 alloc z 2G; expect 2 alloc z 2G", "-p", "example:1",
+                             "--max-retries", "3")
+        self.assertEqual((report["failed"], report["retries"], report["totals"],
+                          report["live_by_site"], report["modules"]), (2, 6, [], [], []))
+
+    def test_json_of_many_places(self):
+        """Each capture of sites has its own line; names of files may hold anything."""
+        name = f'{self.directory}/we"ird \\ é \x01'
+        run("cp", f"{APPS}/scenario", name)
+        result = cuweir("run", "-q", "--sim", "1G", "--report=json", "-o",
+                        f"{self.directory}/report", name, "dlsym", "alloc a 100")
+        self.assertEqual((result.status, result.err), (0, ""))
+        with open(f"{self.directory}/report", encoding="utf-8") as file:
+            report = json.load(file)
+        self.assertEqual(report["modules"][0]["path"], name)
+        self.assertTrue(report["live_by_site"][0]["site"].startswith('we"ird \\ é \x01+0x'))
+
+    def test_json_of_bytes(self):
+        name = f"{self.directory}/a".encode() + b"\xff\xc3"
+        with open(f"{APPS}/scenario", "rb") as source, open(name, "wb") as copy:
+            copy.write(source.read())
+        run("chmod", "+x", name.decode(errors="surrogateescape"))
+        report = json.loads(cuweir("run", "-q", "--sim", "1G", "-r=json".replace("=", ""),
+                                   name.decode(errors="surrogateescape"), "dlsym",
+                                   "alloc a 1").err)
+        self.assertEqual(report["modules"][0]["path"].encode(errors="surrogateescape"), name)
+
+
+class OutOfMemory(Case):
+    def block(self, script, *options, way="dlsym", **more):
+        result = scenario(script, *options, way=way, **more)
+        self.assertEqual(result.status, 0, result.err)
+        return result.lines
+
+    def test_driver(self):
+        self.assertEqual(self.block("alloc a 600M; managed m 1M; host h 8192; "
+                                    "expect 2 alloc b 500M"), (
+            "cuweir[P]: out of memory: cuMemAlloc asked for 500.0 MiB (524288000 B) of device "
+            "memory on device 0, from scenario+0xA; tried 1 times\n"
+            "cuweir[P]:   in use by this process: device 600.0 MiB, managed 1.0 MiB, host 8.0 KiB"
+            "\n"
+            "cuweir[P]:   the driver has 423.0 MiB of 1.0 GiB free\n"
+            "cuweir[P]:   holds 600.0 MiB in 1: device memory by cuMemAlloc from scenario+0xA\n"
+            "cuweir[P]:   holds 1.0 MiB in 1: managed memory by cuMemAllocManaged from "
+            "scenario+0xA\n"
+            "cuweir[P]:   holds 8.0 KiB in 1: host memory by cuMemAllocHost from scenario+0xA\n"
+            "cuweir[P]:   try: give back what the largest holders keep; -p retry, if other threads "
+            "will; other processes on this GPU (nvidia-smi)\n"))
+
+    def test_limit(self):
+        text = self.block("alloc a 600K; expect 2 alloc b 500K", "-l", "1M")
+        self.assertIn("cuweir[P]:   limit 1.0 MiB, of it taken 600.0 KiB, and of that reserved 0 "
+                      "B\n", text)
+        self.assertIn("  try: the limit refuses it: raise it, or have -p retry wait for a free\n",
+                      text)
+        self.assertIn("  try: it is larger than the limit\n",
+                      self.block("expect 2 alloc b 2M", "-l", "1M"))
+
+    def test_larger_than_the_device(self):
+        text = self.block("expect 2 alloc b 2G")
+        self.assertIn("  in use by this process: nothing\n", text)
+        self.assertIn("  try: it is larger than the device\n", text)
+
+    def test_policy(self):
+        text = self.block("expect 2 alloc b 1K", "-p", "inject:nth=1")
+        self.assertIn("  try: there is enough: a policy refuses it, or it is not to be had", text)
+
+    def test_capture(self):
+        """While one is open the driver is not asked, and the capture survives."""
+        text = self.block("alloc a 1K; capture begin s; expect 2 async b 2G s; capture end s",
+                          "-p", "inject:nth=2", env={"CUWEIR_SIM_STRICT_CAPTURE": "1"}) \
+            if False else self.block("alloc a 1K; capture begin s; expect 2 alloc b 1K; "
+                                     "capture end s", "-p", "inject:nth=2",
+                                     env={"CUWEIR_SIM_STRICT_CAPTURE": "1"})
+        self.assertIn("out of memory: cuMemAlloc asked for 1.0 KiB", text)
+        self.assertNotIn("the driver has", text)
+
+    def test_not_wanted(self):
+        for options in (("-q",),):
+            self.assertEqual(self.block("expect 2 alloc b 2G", *options), "")
+        bare = run("sh", "-c", f'eval "$({BUILD}/command/cuweir run --sim 1G --print-env)"; '
+                               f"unset CUWEIR_RUN; {APPS}/scenario dlsym 'expect 2 alloc b 2G'")
+        self.assertEqual((bare.status, bare.err), (0, ""))
+
+    def test_not_often(self):
+        text = self.block("repeat 100 { expect 2 alloc b 2G }")
+        self.assertEqual(text.count("out of memory"), 1)
+
+    def test_errno_and_threads(self):
+        text = self.block("threads 8 { repeat 20 { expect 2 alloc .b 2G } }; join")
+        self.assertEqual(text.count("out of memory"), 1)
+        self.assertEqual(text.count("\n"), 4)
+
+
+class Symbolize(Case):
+    def test_text(self):
+        report = scenario("alloc a 8192", "-r", way="gpa").err
+        result = cuweir("symbolize", stdin=report)
+        self.assertEqual((result.status, result.err), (0, ""))
+        self.assertRegex(result.out, r"by cuMemAlloc from scenario\+0x[0-9a-f]+ \(do_allocate at "
+                                     r"\S*tests/apps/commands\.c:\d+\)\n")
+        self.assertEqual(re.sub(r" \(do_allocate at [^)]*\)", "", result.out), report)
+
+    def test_json_and_file(self):
+        path = self.file("report", "before\n" + scenario("alloc a 8192", "-q", "-rjson").err)
+        result = cuweir("symbolize", path)
+        self.assertEqual(result.status, 0, result.err)
+        before, line = result.out.splitlines()
+        self.assertEqual(before, "before")
+        place, = json.loads(line)["live_by_site"]
+        self.assertEqual(place["function"], "do_allocate")
+        self.assertRegex(place["file"], r"tests/apps/commands\.c$")
+        with open(f"{place['file']}", encoding="utf-8") as file:
+            self.assertIn("way.", file.read().splitlines()[place["line"] - 1])
+
+    def test_fixed_address(self):
+        """A program that is not position-independent: offsets begin at its first segment."""
+        source = self.file("fixed.c", "#include <dlfcn.h>\n"
+                           "int main(void)\n{\n\tunsigned long p;\n"
+                           '\tvoid *cuda = dlopen("libcudart.so.13", RTLD_NOW);\n'
+                           "\tint (*take)(unsigned long *, unsigned long) = (int (*)(unsigned "
+                           'long *, unsigned long))dlsym(cuda, "cudaMalloc");\n'
+                           "\treturn take(&p, 4096);\n}\n")
+        program = f"{self.directory}/fixed"
+        done = run("cc", "-g", "-no-pie", "-o", program, source)
+        self.assertEqual(done.status, 0, done.err)
+        report = cuweir("run", "-q", "--sim", "1G", "-r", program).err
+        self.assertRegex(cuweir("symbolize", stdin=report).out,
+                         r"fixed\+0x[0-9a-f]+ \(main at \S*/fixed\.c:7\)")
+
+    def test_module_given(self):
+        log = re.sub("module .*", "", scenario("alloc a 8192", "-r").err)
+        self.assertEqual(cuweir("symbolize", stdin=log).out, log)
+        self.assertIn("(do_allocate at", cuweir("symbolize", "-m", f"{APPS}/scenario",
+                                                stdin=log).out)
+
+    def test_wrong(self):
+        result = cuweir("symbolize", "/no/such/file")
+        self.assertEqual((result.status, result.out, result.err),
+                         (1, "", "cuweir: symbolize: /no/such/file: No such file or directory\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()

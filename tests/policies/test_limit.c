@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The policy `limit` by value: P-33, P-34, and what a process of its own shares with nobody. */
+#include "test_main.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MIB (1ull << 20)
+#define GIB (1ull << 30)
+
+static char directory[] = "/tmp/cuweir-limit-XXXXXX";
+
+static struct {
+	bool initialized;
+	unsigned int inits;
+} driver;
+
+static int init(unsigned int flags)
+{
+	driver.initialized = true;
+	driver.inits++;
+	return CUWEIR_SUCCESS;
+}
+
+static int total_mem(size_t *bytes, int device)
+{
+	*bytes = (size_t)(device + 1) * 1000 * MIB + 1;
+	return !driver.initialized ? CUWEIR_ERROR_NOT_INITIALIZED :
+	       device < 2	   ? CUWEIR_SUCCESS :
+				     CUWEIR_ERROR_INVALID_DEVICE;
+}
+
+static int uuid(unsigned char identity[16], int device)
+{
+	memset(identity, device + 1, 16);
+	return CUWEIR_SUCCESS;
+}
+
+static void *find_driver(const char *symbol)
+{
+	return strcmp(symbol, "cuInit") == 0		  ? (void *)init :
+	       strcmp(symbol, "cuDeviceTotalMem_v2") == 0 ? (void *)total_mem :
+	       strcmp(symbol, "cuDeviceGetUuid_v2") == 0  ? (void *)uuid :
+							    NULL;
+}
+
+static void *open_limit(struct fake_host *fake, const char *arguments)
+{
+	fake_host_init(fake);
+	memset(&driver, 0, sizeof(driver));
+	fake->find_driver = find_driver;
+	fake->budget_status = CUWEIR_SUCCESS;
+	return fake_open(fake, policy, arguments);
+}
+
+/* P-34, all forms. */
+static void test_forms(void **state)
+{
+	static const struct {
+		const char *arguments;
+		uint64_t budgets[3];
+	} rows[] = {
+		{ "8GiB", { 8 * GIB, 8 * GIB, 8 * GIB } },
+		{ "1024m", { GIB, GIB, GIB } },
+		{ "1g", { GIB, GIB, GIB } },
+		{ "512MB", { 512 * MIB, 512 * MIB, 512 * MIB } },
+		{ "123", { 123, 123, 123 } },
+		{ "0=1G,1=512MB", { GIB, 512 * MIB, UINT64_MAX } },
+		{ "gpu0=1G", { GIB, UINT64_MAX, UINT64_MAX } },
+		{ "1G,gpu2=2G", { GIB, GIB, 2 * GIB } },
+		{ "50%", { 500 * MIB, 1000 * MIB, UINT64_MAX } },
+		{ "1G,1=100%", { GIB, 2000 * MIB + 1, GIB } },
+		{ "0", { 0, 0, 0 } },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct fake_host fake;
+		open_limit(&fake, rows[i].arguments);
+		for (int device = 0; device < 3; device++) {
+			if (fake.budgets[device] != rows[i].budgets[device]) {
+				fail_msg("%s: device %d: %llu", rows[i].arguments, device,
+					 (unsigned long long)fake.budgets[device]);
+			}
+		}
+	}
+}
+
+static void test_refusals(void **state)
+{
+	static const char *const wrong[][2] = {
+		{ "", "no limit: want SIZE, PERCENT% or DEVICE=SIZE" },
+		{ "-1", "argument 1, \"-1\": want SIZE, PERCENT%, DEVICE=SIZE" },
+		{ "abc", "argument 1, \"abc\": want SIZE" },
+		{ "1G,2G=x", "argument 2, \"2G=x\": want SIZE" },
+		{ "0%", "want SIZE" },
+		{ "101%", "want SIZE" },
+		{ "8GiBx", "want SIZE" },
+		{ "64=1G", "want SIZE" },
+		{ "gpu=1G", "want SIZE" },
+		{ "18446744073709551616", "want SIZE" },
+		{ "16777216T", "want SIZE" },
+		{ "safety=1G", "no limit: want" },
+		{ "1G,safety=x", "argument 2, \"safety=x\": want safety=SIZE" },
+		{ "1G,shared=", "want shared=NAME" },
+		{ "1G,shared=../x", "want shared=NAME" },
+		{ "1G,shared=.x", "want shared=NAME" },
+	};
+	struct fake_host fake;
+	fake_host_init(&fake);
+	fake.budget_status = CUWEIR_SUCCESS;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		const char *reason = fake_open_refused(&fake, policy, wrong[i][0]);
+		if (strstr(reason, wrong[i][1]) == NULL) {
+			fail_msg("%s: %s", wrong[i][0], reason);
+		}
+	}
+	fake.budget_status = CUWEIR_ERROR_INVALID_DEVICE;
+	assert_non_null(strstr(fake_open_refused(&fake, policy, "1G"), "could not be set"));
+}
+
+/* A driver that is not there yet when the policy opens is asked at the first allocation. */
+static void test_percent_later(void **state)
+{
+	struct fake_host fake;
+	fake_host_init(&fake);
+	memset(&driver, 0, sizeof(driver));
+	fake.budget_status = CUWEIR_SUCCESS;
+	void *limit = fake_open(&fake, policy, "50%");
+	assert_int_equal(fake.budgets[0], UINT64_MAX);
+	fake.find_driver = find_driver;
+	struct cuweir_event event = fake_event(1, 0, 0);
+	assert_int_equal(policy->admit(limit, &event), CUWEIR_SUCCESS);
+	assert_int_equal(fake.budgets[0], 500 * MIB);
+	assert_int_equal(driver.inits, 1);
+	fake.budgets[0] = 7; /* set once */
+	policy->admit(limit, &event);
+	assert_int_equal(fake.budgets[0], 7);
+}
+
+static struct cuweir_memory_info ask(void *limit, int device, uint64_t left, uint64_t total)
+{
+	struct cuweir_memory_info info = {
+		.struct_size = sizeof(info),
+		.call = "cuMemGetInfo",
+		.device = device,
+		.free_bytes = left,
+		.total_bytes = total,
+	};
+	policy->memory_info(limit, &info);
+	return info;
+}
+
+static void check_info(struct cuweir_memory_info info, uint64_t left, uint64_t total)
+{
+	assert_int_equal(info.free_bytes, left);
+	assert_int_equal(info.total_bytes, total);
+}
+
+/* total' = min(total, limit), free' = min(free, limit - used - reserved). */
+static void test_memory_info(void **state)
+{
+	struct fake_host fake;
+	void *limit = open_limit(&fake, "0=8G");
+	check_info(ask(limit, 0, 20 * GIB, 24 * GIB), 8 * GIB, 8 * GIB);
+	check_info(ask(limit, 1, 20 * GIB, 24 * GIB), 20 * GIB, 24 * GIB);
+	check_info(ask(limit, 0, 3 * GIB, 4 * GIB), 3 * GIB, 4 * GIB);
+	fake.budget_used = 5 * GIB;
+	fake.budget_reserved = GIB;
+	check_info(ask(limit, 0, 20 * GIB, 24 * GIB), 2 * GIB, 8 * GIB);
+	check_info(ask(limit, 0, GIB, 24 * GIB), GIB, 8 * GIB);
+	fake.budget_used = 8 * GIB; /* reserved beyond it: never below 0 */
+	check_info(ask(limit, 0, 20 * GIB, 24 * GIB), 0, 8 * GIB);
+	limit = open_limit(&fake, "8G,safety=1G");
+	check_info(ask(limit, 0, 20 * GIB, 24 * GIB), 7 * GIB, 8 * GIB);
+	fake.budget_used = 8 * GIB - 5;
+	check_info(ask(limit, 0, 20 * GIB, 24 * GIB), 0, 8 * GIB);
+	/* A question for the total alone has no free figure. */
+	check_info(ask(limit, 0, 0, 24 * GIB), 0, 8 * GIB);
+}
+
+/* ---- shared, in one process --------------------------------------------------------------- */
+
+static int attempt(void *limit, uint64_t size, uint32_t flags)
+{
+	struct cuweir_event event = fake_event(size, 0, 0);
+	event.flags = flags;
+	return policy->admit(limit, &event);
+}
+
+static void end(void *limit, uint64_t size, uint64_t charged, bool success)
+{
+	struct cuweir_event event = fake_event(size, 0, 0);
+	event.charged = charged;
+	if (success) {
+		policy->on_allocated(limit, size, &event);
+	} else {
+		event.status = CUWEIR_ERROR_OUT_OF_MEMORY;
+		policy->on_alloc_failed(limit, &event);
+	}
+}
+
+static void give_back(void *limit, uint64_t charged)
+{
+	struct cuweir_event event = fake_free_event(charged, (void *)0x10, 0);
+	policy->on_deallocated(limit, charged, &event);
+}
+
+static uint64_t used(void *limit)
+{
+	return 1000 - ask(limit, 0, 5000, 5000).free_bytes;
+}
+
+static void test_claims(void **state)
+{
+	struct fake_host fake;
+	void *limit = open_limit(&fake, "1000,shared=claims");
+	assert_int_equal(attempt(limit, 600, 0), 0);
+	assert_int_equal(used(limit), 600); /* before the driver is asked */
+	end(limit, 600, 600, true);
+	assert_int_equal(attempt(limit, 401, 0), CUWEIR_ERROR_OUT_OF_MEMORY);
+	end(limit, 401, 401, false);
+	assert_int_equal(used(limit), 600);
+	assert_int_equal(attempt(limit, 400, 0), 0); /* inclusive */
+	end(limit, 400, 400, false); /* the driver has none */
+	assert_int_equal(used(limit), 600);
+	/* An attempt that was tried again from outside is claimed once. */
+	assert_int_equal(attempt(limit, 400, 0), 0);
+	assert_int_equal(attempt(limit, 400, 0), 0);
+	end(limit, 400, 400, true);
+	assert_int_equal(used(limit), 1000);
+	give_back(limit, 400);
+	/* Asked after a failure, it has given its claim back, and says no. */
+	struct cuweir_event event = fake_event(300, 0, 0);
+	assert_int_equal(policy->admit(limit, &event), 0);
+	assert_false(policy->on_alloc_failure(limit, 300, 0, &event));
+	assert_int_equal(used(limit), 600);
+	/* Within a callback during an attempt: both are kept apart. */
+	assert_int_equal(attempt(limit, 100, 0), 0);
+	assert_int_equal(attempt(limit, 50, CUWEIR_EVENT_NESTED), 0);
+	assert_int_equal(used(limit), 750);
+	event = fake_event(50, 0, 0);
+	event.flags = CUWEIR_EVENT_NESTED;
+	policy->on_alloc_failed(limit, &event);
+	assert_int_equal(used(limit), 700);
+	end(limit, 100, 160, true); /* pitched: larger than was asked for */
+	assert_int_equal(used(limit), 760);
+	give_back(limit, 160);
+	give_back(limit, 600);
+	give_back(limit, 5000); /* P-30: never below 0 */
+	assert_int_equal(used(limit), 0);
+	/* Other kinds, and devices without a limit. */
+	event = fake_event(5000, 0, 0);
+	event.kind = CUWEIR_KIND_HOST;
+	assert_int_equal(policy->admit(limit, &event), 0);
+	assert_int_equal(attempt(limit, UINT64_MAX, 0), CUWEIR_ERROR_OUT_OF_MEMORY); /* */
+}
+
+/* The same name is the same sum, by the identity of the device; another name another one. */
+static void test_names_and_devices(void **state)
+{
+	struct fake_host fake, other;
+	void *limit = open_limit(&fake, "1000,shared=same");
+	void *again = open_limit(&other, "1000,shared=same");
+	void *apart = open_limit(&other, "1000,shared=apart");
+	attempt(limit, 700, 0);
+	end(limit, 700, 700, true);
+	assert_int_equal(used(again), 700);
+	assert_int_equal(used(apart), 0);
+	assert_int_equal(ask(again, 1, 5000, 5000).free_bytes, 1000);
+	give_back(again, 700);
+	assert_int_equal(used(limit), 0);
+}
+
+/* Nobody else's files, and no links. */
+static void test_file(void **state)
+{
+	char path[200];
+	char target[200];
+	struct stat status;
+	struct fake_host fake;
+	open_limit(&fake, "1000,shared=mode");
+	snprintf(path, sizeof(path), "%s/cuweir-limit-mode", directory);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0600);
+	snprintf(target, sizeof(target), "%s/cuweir-limit-link", directory);
+	assert_int_equal(symlink(path, target), 0);
+	assert_non_null(strstr(fake_open_refused(&fake, policy, "1000,shared=link"),
+			       "cuweir-limit-link: Too many levels of symbolic links; want a "
+			       "directory and a file of this user's"));
+	assert_int_equal(unlink(target), 0);
+	assert_int_equal(link(path, target), 0);
+	assert_non_null(strstr(fake_open_refused(&fake, policy, "1000,shared=link"),
+			       "Operation not permitted"));
+	assert_int_equal(unlink(target), 0);
+	assert_int_equal(chmod(path, 0620), 0);
+	assert_non_null(strstr(fake_open_refused(&fake, policy, "1000,shared=mode"),
+			       "Operation not permitted"));
+	FILE *file = fopen(target, "w");
+	fputs("something else", file);
+	fclose(file);
+	chmod(target, 0600);
+	assert_non_null(strstr(fake_open_refused(&fake, policy, "1000,shared=link"),
+			       "made by another version"));
+	/* A directory that others may write to is not used. */
+	assert_int_equal(chmod(directory, 0770), 0);
+	open_limit(&fake, "1000,shared=elsewhere");
+	snprintf(path, sizeof(path), "%s/cuweir-limit-elsewhere", directory);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(chmod(directory, 0700), 0);
+	snprintf(path, sizeof(path), "/run/user/%u/cuweir-limit-elsewhere", geteuid());
+	snprintf(target, sizeof(target), "/tmp/cuweir-%u/cuweir-limit-elsewhere", geteuid());
+	assert_true(unlink(path) == 0 || unlink(target) == 0);
+}
+
+static int set_up(void **state)
+{
+	return mkdtemp(directory) != NULL && setenv("XDG_RUNTIME_DIR", directory, 1) == 0 ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	static const char *const names[] = { "claims", "same", "apart", "mode", "link" };
+	char path[200];
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/cuweir-limit-%s", directory, names[i]);
+		unlink(path);
+	}
+	return rmdir(directory);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		return 2;
+	}
+	policy = fake_load(argv[1]);
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_percent_later),
+		cmocka_unit_test(test_memory_info),
+		cmocka_unit_test(test_claims),
+		cmocka_unit_test(test_names_and_devices),
+		cmocka_unit_test(test_file),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

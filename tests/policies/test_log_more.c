@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The policy `log`: JSON, names of files, rotation, and what is left of buffered rows when the
+ * process ends by exit, abort, kill, exec, or goes on in a child of fork.
+ */
+#include "test_main.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char directory[] = "/tmp/cuweir-logs-XXXXXX";
+
+static char *path_of(const char *name)
+{
+	static char paths[4][200];
+	static unsigned int next;
+	char *path = paths[next++ % 4];
+	snprintf(path, 200, "%s/%s", directory, name);
+	return path;
+}
+
+/* What is in a file, without NULs; "" where it is not there. */
+static char *text_of(const char *name)
+{
+	static char texts[2][1 << 21];
+	static unsigned int next;
+	char *text = texts[next++ % 2];
+	FILE *file = fopen(path_of(name), "r");
+	size_t used = 0;
+	int c;
+	while (file != NULL && (c = fgetc(file)) != EOF && used + 1 < sizeof(texts[0])) {
+		text[used] = (char)c;
+		used += c != '\0';
+	}
+	if (file != NULL) {
+		fclose(file);
+	}
+	text[used] = '\0';
+	return text;
+}
+
+static size_t rows_in(const char *name)
+{
+	size_t rows = 0;
+	for (const char *at = text_of(name); *at != '\0'; at++) {
+		rows += *at == '\n';
+	}
+	return rows;
+}
+
+static void *open_in(struct fake_host *fake, const char *name, const char *more)
+{
+	static char all[64][400]; /* valid until the process ends, as the contract says */
+	static unsigned int next;
+	char *arguments = all[next++ % 64];
+	fake_host_init(fake);
+	snprintf(arguments, 400, "file=%s%s", path_of(name), more);
+	return fake_open(fake, policy, arguments);
+}
+
+static void put_rows(void *log, int count)
+{
+	for (int i = 0; i < count; i++) {
+		struct cuweir_event event = fake_free_event((uint64_t)i, (void *)0x7f1000, 0);
+		policy->before_free(log, &event);
+	}
+}
+
+static void check_there(const char *name)
+{
+	if (access(path_of(name), F_OK) != 0) {
+		fail_msg("there is no %s", name);
+	}
+}
+
+static void test_json(void **state)
+{
+	struct fake_host fake;
+	char want[400];
+	fake_host_init(&fake);
+	void *log = fake_open(&fake, policy, "format=json");
+	struct cuweir_event event = fake_event(100, 0, 512);
+	event.charged = 512;
+	event.pointer = (void *)0x7f00;
+	event.stream = (void *)2;
+	policy->on_allocated(log, 100, &event);
+	event = fake_event(UINT64_MAX, 512, 512);
+	event.device = -1;
+	event.kind = CUWEIR_KIND_HOST;
+	event.status = CUWEIR_ERROR_OUT_OF_MEMORY;
+	event.retry_count = 4;
+	policy->admit(log, &event);
+	policy->on_alloc_failure(log, UINT64_MAX, 4, &event);
+	event = fake_free_event(100, (void *)0x7f00, 512);
+	policy->before_free(log, &event);
+	long tid = syscall(SYS_gettid);
+	assert_int_equal(strncmp(fake.lines[0], "{\"time\":", 8), 0);
+	snprintf(want, sizeof(want),
+		 ",\"pid\":%d,\"thread\":%ld,\"action\":\"allocate\",\"call\":\"cudaMalloc\","
+		 "\"kind\":\"device\",\"device\":0,\"pointer\":\"0x7f00\",\"size\":100,"
+		 "\"charged\":512,\"stream\":\"0x2\",\"status\":0,\"retry\":0,\"total\":512}",
+		 (int)getpid(), tid);
+	assert_string_equal(strchr(fake.lines[0], ','), want);
+	snprintf(want, sizeof(want),
+		 ",\"pid\":%d,\"thread\":%ld,\"action\":\"failure\",\"call\":\"cudaMalloc\","
+		 "\"kind\":\"host\",\"device\":-1,\"pointer\":\"0x0\","
+		 "\"size\":18446744073709551615,\"charged\":18446744073709551615,"
+		 "\"stream\":\"0x0\",\"status\":2,\"retry\":4,\"total\":512}",
+		 (int)getpid(), tid);
+	assert_string_equal(strchr(fake.lines[1], ','), want);
+	assert_non_null(strstr(fake.lines[2], "\"action\":\"free\""));
+	assert_non_null(strstr(fake.lines[2], "\"total\":412}"));
+}
+
+/* The longest row of each format is whole. */
+static void test_longest_row(void **state)
+{
+	static const char *const formats[] = { "format=text", "format=json", "format=csv" };
+	struct fake_host fake;
+	char call[300];
+	fake_host_init(&fake);
+	memset(call, 'x', sizeof(call));
+	call[299] = '\0';
+	struct cuweir_event event = fake_event(UINT64_MAX, 0, UINT64_MAX - 1);
+	event.call = call;
+	event.charged = UINT64_MAX - 1;
+	event.pointer = event.stream = (void *)UINTPTR_MAX;
+	event.thread = UINT64_MAX;
+	event.retry_count = UINT32_MAX;
+	event.status = INT32_MAX;
+	event.device = INT32_MAX;
+	event.kind = 4;
+	for (size_t i = 0; i < 3; i++) {
+		void *log = fake_open(&fake, policy, formats[i]);
+		policy->on_allocated(log, UINT64_MAX, &event);
+		policy->admit(log, &event);
+		policy->on_alloc_failure(log, UINT64_MAX, 1, &event);
+	}
+	assert_non_null(strstr(fake.lines[0], "(18446744073709551614)"));
+	assert_non_null(strstr(fake.lines[1], "at retry 4294967295"));
+	assert_int_equal(fake.lines[2][strlen(fake.lines[2]) - 1], '}');
+	assert_int_equal(fake.lines[3][strlen(fake.lines[3]) - 1], '}');
+}
+
+static void test_text_of_1023(void **state)
+{
+	struct fake_host fake;
+	fake_host_init(&fake);
+	void *log = fake_open(&fake, policy, "");
+	struct cuweir_event event = fake_event(1073741823, 0, 1073741823);
+	policy->on_allocated(log, 1073741823, &event);
+	assert_non_null(strstr(fake.lines[0], ": + 1023.9 MiB (1073741823)  "));
+	assert_non_null(strstr(fake.lines[0], "  total 1023.9 MiB (1073741823)"));
+}
+
+static void test_names(void **state)
+{
+	struct fake_host fake;
+	char host[256] = "";
+	char want[800];
+	setenv("CUWEIR_TEST_WORD", "w0rd", 1);
+	setenv("SLURM_PROCID", "17", 1);
+	gethostname(host, sizeof(host) - 1);
+	open_in(&fake, "a%%p%p.%h.%n.%r.%q{CUWEIR_TEST_WORD}.csv", "");
+	snprintf(want, sizeof(want), "a%%p%d.%s.%s.17.w0rd.csv", (int)getpid(), host,
+		 program_invocation_short_name);
+	check_there(want);
+	setenv("OMPI_COMM_WORLD_RANK", "3", 1);
+	open_in(&fake, "r%r", "");
+	check_there("r3");
+	unsetenv("OMPI_COMM_WORLD_RANK");
+	unsetenv("SLURM_PROCID");
+	open_in(&fake, "r%r", "");
+	check_there("r0");
+}
+
+/* a file for each device, at its first row. */
+static void test_devices(void **state)
+{
+	struct fake_host fake;
+	void *log = open_in(&fake, "dev%d", ",format=csv");
+	struct cuweir_event event = fake_free_event(1, (void *)0x10, 0);
+	assert_int_equal(access(path_of("dev0"), F_OK), -1);
+	policy->before_free(log, &event);
+	event.device = 1;
+	policy->before_free(log, &event);
+	policy->before_free(log, &event);
+	event.device = -1;
+	policy->before_free(log, &event);
+	assert_int_equal(rows_in("dev0"), 2);
+	assert_int_equal(rows_in("dev1"), 3);
+	assert_int_equal(rows_in("devnone"), 2);
+	policy->close(log);
+	/* One that cannot be opened is told, and its rows are not lost. */
+	log = open_in(&fake, "no/dev%d", "");
+	policy->before_free(log, &event);
+	assert_int_equal(fake.line_count, 2);
+	assert_non_null(strstr(fake.lines[0], "No such file or directory"));
+}
+
+static void check_rotation(const char *flush)
+{
+	struct fake_host fake;
+	char more[100];
+	snprintf(more, sizeof(more), ",format=csv,rotate=40K,keep=2%s", flush);
+	void *log = open_in(&fake, "rot", more);
+	put_rows(log, 4000); /* some 45 bytes each */
+	policy->close(log);
+	assert_int_equal(access(path_of("rot.3"), F_OK), -1);
+	check_there("rot");
+	static const char *const names[] = { "rot.2", "rot.1" };
+	for (size_t i = 0; i < 2; i++) {
+		struct stat status;
+		assert_int_equal(stat(path_of(names[i]), &status), 0);
+		assert_in_range(status.st_size, 40960, 40960 + 16384 + 100);
+		assert_int_equal(strncmp(text_of(names[i]), "Thread,Time,", 12), 0);
+	}
+	/* They join without a gap: the sizes count up over the files. */
+	unsigned int next = 0;
+	static const char *const all[] = { "rot.2", "rot.1", "rot" };
+	for (size_t i = 0; i < 3; i++) {
+		const char *at = strchr(text_of(all[i]), '\n') + 1;
+		for (; *at != '\0'; at = strchr(at, '\n') + 1) {
+			unsigned int size = 0;
+			assert_int_equal(sscanf(at, "%*u,%*[^,],free,%*[^,],%u,0", &size), 1);
+			assert_true(next == 0 || size == next);
+			next = size + 1;
+		}
+	}
+	assert_int_equal(next, 4000);
+	assert_int_equal(fake.line_count, 0);
+}
+
+static void test_rotation(void **state)
+{
+	check_rotation("");
+	check_rotation(",flush=block");
+}
+
+/* Runs `end` in a child after `rows` rows; its exit status. */
+static int die(const char *name, const char *more, int rows, void (*end)(void *log))
+{
+	int status;
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		struct fake_host fake;
+		void *log = open_in(&fake, name, more);
+		put_rows(log, rows);
+		end(log);
+		_exit(99);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return status;
+}
+
+static void by_close(void *log)
+{
+	policy->close(log);
+	_exit(0);
+}
+
+static void by_abort(void *log)
+{
+	signal(SIGABRT, SIG_DFL);
+	abort();
+}
+
+static void by_kill(void *log)
+{
+	kill(getpid(), SIGKILL);
+}
+
+static void by_exec(void *log)
+{
+	execl("/bin/true", "true", NULL);
+}
+
+/* Nothing is lost however it ends: what the file lacks is in the tail. */
+static void test_ends(void **state)
+{
+	static const struct {
+		const char *name;
+		void (*end)(void *log);
+		bool has_tail;
+	} ends[] = {
+		{ "close", by_close, false },
+		{ "abort", by_abort, true },
+		{ "kill", by_kill, true },
+		{ "exec", by_exec, true },
+	};
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		char tail[64];
+		snprintf(tail, sizeof(tail), "%s.tail", ends[i].name);
+		die(ends[i].name, ",format=csv,flush=block", 5000, ends[i].end);
+		size_t rows = rows_in(ends[i].name);
+		size_t left = rows_in(tail);
+		assert_int_equal(rows + left, 5001);
+		assert_int_equal(access(path_of(tail), F_OK) == 0, ends[i].has_tail);
+		assert_true(strlen(text_of(tail)) <= 16384);
+		/* At once, and so nothing beside it. */
+		die(ends[i].name, ",format=csv", 50, ends[i].end);
+		assert_int_equal(rows_in(ends[i].name), 51);
+	}
+}
+
+static void go_on(void *log)
+{
+	struct fake_host fake;
+	/* As after exec: the same process opens the same name. */
+	log = open_in(&fake, "on%p", ",format=csv,flush=block");
+	put_rows(log, 7);
+	policy->close(log);
+	char name[40];
+	snprintf(name, sizeof(name), "on%d", (int)getpid());
+	_exit(rows_in(name) == 108 && strncmp(text_of(name), "Thread,", 7) == 0 ? 0 : 1);
+}
+
+static void test_goes_on_after_exec(void **state)
+{
+	usleep(30000);
+	assert_int_equal(die("on%p", ",format=csv,flush=block", 100, go_on), 0);
+}
+
+/* The parent's rows are its own; the child's are written at once, by whatever fork. */
+static void check_fork(bool raw)
+{
+	struct fake_host fake;
+	void *log = open_in(&fake, "fork", ",format=csv,flush=block");
+	put_rows(log, 3);
+	pid_t child = raw ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork();
+	if (child == 0) {
+		put_rows(log, 2);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(rows_in("fork"), 3);
+	policy->close(log);
+	assert_int_equal(rows_in("fork"), 6);
+}
+
+static void test_fork(void **state)
+{
+	check_fork(false);
+	check_fork(true);
+}
+
+/* `cuweir run` only tries the arguments: no file is made. */
+static void test_trial(void **state)
+{
+	struct fake_host fake;
+	char arguments[300];
+	fake_host_init(&fake);
+	fake.host.shim_version = "trial";
+	snprintf(arguments, sizeof(arguments), "file=%s", path_of("trial"));
+	fake_open(&fake, policy, arguments);
+	assert_int_equal(access(path_of("trial"), F_OK), -1);
+}
+
+static int set_up(void **state)
+{
+	return mkdtemp(directory) != NULL ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	DIR *files = opendir(directory);
+	const struct dirent *entry;
+	while (files != NULL && (entry = readdir(files)) != NULL) {
+		unlink(path_of(entry->d_name));
+	}
+	closedir(files);
+	return rmdir(directory);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		return 2;
+	}
+	policy = fake_load(argv[1]);
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_longest_row),
+		cmocka_unit_test(test_text_of_1023),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_devices),
+		cmocka_unit_test(test_rotation),
+		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_goes_on_after_exec),
+		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_trial),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
