@@ -40,6 +40,30 @@ static void check_installation(const struct places *places)
 	       driver != NULL ? "libcuda.so.1 is there" : "no libcuda.so.1 on the loader's path");
 }
 
+const char *cuda_of(const struct inspection *found)
+{
+	static char text[256];
+
+	if (found->script) {
+		return "what its interpreter and its children load";
+	}
+	if (found->cudart == CUDART_SHARED) {
+		snprintf(text, sizeof(text), "%s, heard at the runtime and the driver door",
+			 found->cudart_name);
+		return text;
+	}
+	if (found->cudart == CUDART_STATIC) {
+		return "a static runtime, heard at the driver door";
+	}
+	if (found->links_driver) {
+		return "linked to libcuda.so.1";
+	}
+	if (found->opens_driver) {
+		return "opens libcuda.so.1 by itself";
+	}
+	return "none in the program itself; libraries that it loads are heard when they come";
+}
+
 static void check_file(const char *path)
 {
 	struct inspection found;
@@ -60,23 +84,8 @@ static void check_file(const char *path)
 	report(!found.privileged, "privileges",
 	       found.privileged ? "setuid, setgid or capabilities: the loader ignores LD_PRELOAD"
 				: "none");
-	switch (found.cudart) {
-	case CUDART_SHARED:
-		printf("%-4s %-12s %s (heard at the runtime and the driver door)\n", "ok", "cudart",
-		       found.cudart_name);
-		break;
-	case CUDART_STATIC:
-		printf("%-4s %-12s static (heard at the driver door)\n", "ok", "cudart");
-		break;
-	case CUDART_NONE:
-		printf("%-4s %-12s %s\n", found.links_driver || found.opens_driver ? "ok" : "",
-		       "cuda",
-		       found.links_driver  ? "linked to libcuda.so.1"
-		       : found.opens_driver ? "opens libcuda.so.1 by itself"
-					    : "none in the program itself; libraries that it loads "
-					      "are heard when they come");
-		break;
-	}
+	printf("%-4s %-12s %s\n", found.cudart != CUDART_NONE || found.links_driver ||
+	       found.opens_driver ? "ok" : "", "cuda", cuda_of(&found));
 	if (found.opens_namespaces) {
 		printf("%-4s %-12s uses dlmopen: what it opens so is not heard\n", "", "note");
 	}
@@ -95,13 +104,13 @@ int command_check(int argc, char **argv)
 		     "no such program.");
 		return 0;
 	}
+	if (first < argc && !find_program(argv[first], path)) {
+		complain("%s: there is no such program", argv[first]);
+		return STATUS_NOT_FOUND;
+	}
 	find_places(&places);
 	check_installation(&places);
 	if (first < argc) {
-		if (!find_program(argv[first], path)) {
-			complain("%s: there is no such program", argv[first]);
-			return STATUS_NOT_FOUND;
-		}
 		check_file(path);
 	}
 	return all_well ? 0 : 1;

@@ -61,6 +61,9 @@ struct inspection {
 /* `whole` reads all of the file, to find names in it; else its headers alone. */
 void inspect(const char *path, bool whole, struct inspection *ret);
 
+/* Which CUDA it has, and at which doors that is heard. Static storage. */
+const char *cuda_of(const struct inspection *found);
+
 /* ---- trying the settings in a process of their own (trial.c) -------------------------------- */
 
 /*

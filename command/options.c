@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct option long_options[] = {
 #define OPTION(name, letter, argument, variable, text) { name, argument, NULL, letter },
@@ -46,15 +47,47 @@ static bool is_sim(const char *text)
 	       atoi(devices) <= SIM_DEVICES;
 }
 
+/*
+ * The program may go elsewhere before it opens its policies: paths are made absolute, unless
+ * the directory's own name has what ends a path there.
+ */
+static void put_directory(char directory[PATH_SIZE], const char *path, const char *marks)
+{
+	directory[0] = '\0';
+	if (path[0] == '/' || getcwd(directory, PATH_SIZE - 1) == NULL ||
+	    strpbrk(directory, marks) != NULL) {
+		directory[0] = '\0';
+		return;
+	}
+	strcat(directory, "/");
+}
+
+static void set_log(struct options *options, const char *path)
+{
+	char directory[PATH_SIZE];
+
+	put_directory(directory, path, "%");
+	if (strlen(directory) + strlen(path) >= sizeof(options->log)) {
+		refuse("--log: the name is too long");
+	}
+	strcpy(options->log, directory);
+	strcat(options->log, path);
+}
+
 static void add_policy(struct options *options, const char *element)
 {
 	size_t length = strlen(options->chain);
+	size_t name_length = strcspn(element, ":");
+	char directory[PATH_SIZE] = "";
 
-	if (length + strlen(element) + 2 > sizeof(options->chain)) {
+	if (memchr(element, '/', name_length) != NULL) {
+		put_directory(directory, element, ":;");
+	}
+	if (length + strlen(directory) + strlen(element) + 2 > sizeof(options->chain)) {
 		refuse("--policy: the chain is too long");
 	}
-	snprintf(options->chain + length, sizeof(options->chain) - length, "%s%s",
-		 length > 0 ? ";" : "", element);
+	snprintf(options->chain + length, sizeof(options->chain) - length, "%s%s%s",
+		 length > 0 ? ";" : "", directory, element);
 }
 
 /* A chain that the environment names stays, unless there is another; the limit is innermost. */
@@ -64,7 +97,10 @@ static void start_chain(struct options *options)
 	char element[512];
 
 	if (options->chain[0] == '\0' && there != NULL) {
-		add_policy(options, there);
+		snprintf(options->chain, sizeof(options->chain), "%s", there);
+		if (strlen(there) >= sizeof(options->chain)) {
+			refuse("CUWEIR_POLICY: the chain is too long");
+		}
 	}
 	if (options->limit != NULL) {
 		if (strlen(options->limit) > sizeof(element) / 2) {
@@ -134,7 +170,10 @@ static bool read_one(struct options *options, int letter, const char *long_name,
 		options->debug = true;
 		break;
 	case 'o':
-		options->log = optarg;
+		if (*optarg == '\0') {
+			refuse("--log: want a file");
+		}
+		set_log(options, optarg);
 		break;
 	case 'r':
 		read_report(options);

@@ -7,8 +7,8 @@
 
 struct options {
 	char chain[PATH_SIZE]; /* CUWEIR_POLICY, with the limit; "" for none */
+	char log[PATH_SIZE];   /* "" for none */
 	const char *limit;
-	const char *log;
 	const char *report;
 	const char *sim;
 	const char *only;

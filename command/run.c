@@ -42,7 +42,7 @@ static void check_script(const char *path, const char *interpreter)
 }
 
 /* Files are looked at before anything is set, so that a broken job fails in the first second. */
-static void check_program(const char *name, char path[PATH_SIZE])
+static void check_program(const char *name, bool verbose, char path[PATH_SIZE])
 {
 	struct inspection found;
 	struct stat status;
@@ -59,7 +59,7 @@ static void check_program(const char *name, char path[PATH_SIZE])
 						       "interpreter before it"
 						     : strerror(errno));
 	}
-	inspect(path, false, &found);
+	inspect(path, verbose, &found);
 	if (found.elf && !found.same_class) {
 		not_executable(path, "it is for another machine; want a build for this one");
 	}
@@ -73,6 +73,9 @@ static void check_program(const char *name, char path[PATH_SIZE])
 	}
 	if (found.script) {
 		check_script(path, found.interpreter);
+	}
+	if (verbose) {
+		complain("%s: CUDA: %s", path, cuda_of(&found));
 	}
 }
 
@@ -121,15 +124,23 @@ static void check_log(const char *pattern)
 	}
 }
 
+/* The length of `text` without `end`, where it ends so: what only the shim says. */
+static size_t length_without(const char *text, const char *end)
+{
+	size_t length = strlen(text);
+	size_t end_length = strlen(end);
+
+	return length >= end_length && strcmp(text + length - end_length, end) == 0
+		       ? length - end_length : length;
+}
+
 /* The shim's words, with the option's name where the chain is what one was given. */
 static void check_settings(const struct options *options)
 {
 	static const char variable[] = "CUWEIR_POLICY=\"";
-	static const char end[] = "; the policy is left out";
 	char buffer[2048];
 	const char *wrong = try_settings(buffer, sizeof(buffer));
 	const char *quote;
-	size_t length;
 	bool limit;
 
 	if (wrong == NULL) {
@@ -137,18 +148,16 @@ static void check_settings(const struct options *options)
 	}
 	quote = strstr(wrong, "\": ");
 	if (strncmp(wrong, variable, sizeof(variable) - 1) != 0 || quote == NULL) {
-		refuse("%s", wrong);
+		refuse("%.*s", (int)length_without(wrong, "; it is ignored"), wrong);
 	}
 	wrong += sizeof(variable) - 1;
 	limit = options->limit != NULL && strncmp(wrong, "limit:", 6) == 0 &&
 		strncmp(wrong + 6, options->limit, (size_t)(quote - wrong) - 6) == 0;
 	wrong += limit ? 6 : 0;
-	length = strlen(quote + 3);
-	if (length >= sizeof(end) - 1 && strcmp(quote + 3 + length - (sizeof(end) - 1), end) == 0) {
-		length -= sizeof(end) - 1;
-	}
-	refuse("%s %.*s: %.*s", limit ? "--limit" : "--policy", (int)(quote - wrong), wrong,
-	       (int)length, quote + 3);
+	quote += strlen("\": ");
+	refuse("%s %.*s: %.*s", limit ? "--limit" : "--policy",
+	       (int)(quote - wrong) - (int)strlen("\": "), wrong,
+	       (int)length_without(quote, "; the policy is left out"), quote);
 }
 
 /* As execvp does: a file without a first line that names an interpreter is the shell's. */
@@ -164,6 +173,7 @@ int command_run(int argc, char **argv)
 	struct options options;
 	struct places places;
 	char path[PATH_SIZE];
+	const char *log;
 
 	if (!read_options(&options, argc, argv)) {
 		fputs(help, stdout);
@@ -175,11 +185,12 @@ int command_run(int argc, char **argv)
 		refuse("want a program to run (cuweir run --help)");
 	}
 	if (optind < argc) {
-		check_program(argv[optind], path);
+		check_program(argv[optind], options.verbose > 1, path);
 	}
 	set_variables(&options, &places);
-	if (getenv("CUWEIR_LOG") != NULL && *getenv("CUWEIR_LOG") != '\0') {
-		check_log(getenv("CUWEIR_LOG"));
+	log = getenv("CUWEIR_LOG");
+	if (log != NULL && *log != '\0') {
+		check_log(log);
 	}
 	check_settings(&options);
 	if (options.print_env) {

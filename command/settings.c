@@ -62,7 +62,7 @@ void set_variables(const struct options *options, const struct places *places)
 	set("CUWEIR_RUN", "1");
 	set_if("CUWEIR_POLICY", options->chain[0] != '\0' ? options->chain : NULL);
 	set_if("CUWEIR_DEBUG", options->debug ? "1" : NULL);
-	set_if("CUWEIR_LOG", options->log);
+	set_if("CUWEIR_LOG", options->log[0] != '\0' ? options->log : NULL);
 	set_if("CUWEIR_REPORT", options->report);
 	set_if("CUWEIR_ONLY", options->only);
 	set_if("CUWEIR_SKIP", options->skip);
@@ -79,7 +79,7 @@ void print_variables(void)
 {
 	for (size_t i = 0; i < name_count; i++) {
 		printf("export %s='", names[i]);
-		for (const char *at = getenv(names[i]); *at != '\0'; at++) {
+		for (const char *at = getenv(names[i]); at != NULL && *at != '\0'; at++) {
 			if (*at == '\'') {
 				fputs("'\\''", stdout);
 			} else {

@@ -20,21 +20,26 @@ static const char help[] =
 int command_symbolize(int argc, char **argv)
 {
 	struct places places;
-	char **arguments = calloc((size_t)argc + 2, sizeof(*arguments));
+	char **arguments;
 
 	if (wants_help(argc, argv)) {
 		fputs(help, stdout);
 		return 0;
 	}
 	find_places(&places);
-	if (places.symbolize[0] == '\0' || arguments == NULL) {
+	if (places.symbolize[0] == '\0') {
 		refuse("symbolize: its script is not found beside this command; want the installed "
 		       "tree as a whole");
+	}
+	arguments = calloc((size_t)argc + 2, sizeof(*arguments));
+	if (arguments == NULL) {
+		refuse("symbolize: no memory");
 	}
 	arguments[0] = (char *)(uintptr_t)"python3";
 	arguments[1] = places.symbolize;
 	memcpy(arguments + 2, argv + 1, (size_t)argc * sizeof(*arguments));
 	execvp(arguments[0], arguments);
 	complain("symbolize: python3: %s", strerror(errno));
-	return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+	free(arguments);
+	return STATUS_NOT_FOUND;
 }

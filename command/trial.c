@@ -38,6 +38,9 @@ static void become_trial(int writing_end)
 		"CUWEIR_ONLY", "CUWEIR_SKIP",   "CUWEIR_FOLLOW", "CUWEIR_VERBOSE",
 	};
 	int nothing = open("/dev/null", O_RDWR);
+	char self[PATH_SIZE];
+	/* Not executed by that name: under an emulator it is the emulator's. */
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++) {
 		unsetenv(left_out[i]);
@@ -48,7 +51,8 @@ static void become_trial(int writing_end)
 	dup2(nothing, STDOUT_FILENO);
 	dup2(writing_end, STDERR_FILENO);
 	alarm(SECONDS_TO_OPEN);
-	execl("/proc/self/exe", "cuweir", TRIAL_ARGUMENT, (char *)NULL);
+	self[length > 0 ? length : 0] = '\0';
+	execl(self, "cuweir", TRIAL_ARGUMENT, (char *)NULL);
 	_exit(NOT_PRELOADED);
 }
 

@@ -236,7 +236,8 @@ static int admit(void *state, const struct cuweir_event *event)
 	struct act_case what = { "low", device, bytes, left, event };
 	if (left < bytes && !atomic_exchange(&mark->low_free, true)) {
 		do_all(act, &what, true);
-	} else if (left >= bytes && left - bytes >= back && atomic_exchange(&mark->low_free, false)) {
+	} else if (left >= bytes && left - bytes >= back &&
+		   atomic_exchange(&mark->low_free, false)) {
 		what.what = "enough";
 		do_all(act, &what, false);
 	}

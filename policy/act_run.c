@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "act_run.h"
 
+#include "old_glibc.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

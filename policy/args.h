@@ -120,7 +120,8 @@ static inline bool args_size(struct args_text text, uint64_t *ret_bytes)
 		text.start++;
 		text.length--;
 	}
-	if (text.length != 0 && !args_is(text, "B") && !args_is(text, "b") && !args_is(text, "iB")) {
+	if (text.length != 0 && !args_is(text, "B") && !args_is(text, "b") &&
+	    !args_is(text, "iB")) {
 		return false;
 	}
 	if (number > UINT64_MAX >> shift) {
@@ -131,7 +132,8 @@ static inline bool args_size(struct args_text text, uint64_t *ret_bytes)
 }
 
 /* A size, or hundredths of a device's ("80%", up to 100), which *ret_percent is then. */
-static inline bool args_share(struct args_text text, uint64_t *ret_bytes, unsigned int *ret_percent)
+static inline bool args_share(struct args_text text, uint64_t *ret_bytes,
+			      unsigned int *ret_percent)
 {
 	uint64_t number;
 	if (text.length > 1 && text.start != NULL && text.start[text.length - 1] == '%') {

@@ -210,7 +210,8 @@ static const char *read_filter(const struct args_pair *pair, struct inject *inje
 		inject->call = pair->value.start != NULL && pair->value.length > 0 ?
 				       strndup(pair->value.start, pair->value.length) :
 				       NULL;
-		return inject->call != NULL ? NULL : "call=NAME, * ? and [] in it: call=cudaMalloc*";
+		return inject->call != NULL ? NULL :
+					      "call=NAME, * ? and [] in it: call=cudaMalloc*";
 	}
 	if (args_is(pair->key, "kinds")) {
 		return args_kinds(pair->value, &inject->kinds) ?

@@ -43,8 +43,8 @@ static void tell_stuck(struct limit *limit)
 	if (!atomic_exchange(&limit->told, true)) {
 		char line[300];
 		snprintf(line, sizeof(line),
-			 "cuweir[%d]: limit: shared=%s cannot be asked: a stopped process holds its "
-			 "lock, or there are too many processes; allocations fail meanwhile",
+			 "cuweir[%d]: limit: shared=%s cannot be asked: a stopped process holds "
+			 "its lock, or there are too many processes; allocations fail meanwhile",
 			 (int)getpid(), limit->shared_name);
 		limit->host->log(limit->host, line);
 	}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "limit_file.h"
 
+#include "old_glibc.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -36,7 +38,8 @@ static int open_directory(const char *path)
 	if (fd < 0) {
 		return -1;
 	}
-	if (fstat(fd, &status) != 0 || status.st_uid != geteuid() || (status.st_mode & 077) != 0) {
+	if (old_fstat(fd, &status) != 0 || status.st_uid != geteuid() ||
+	    (status.st_mode & 077) != 0) {
 		close(fd);
 		errno = EPERM;
 		return -1;
@@ -77,7 +80,7 @@ static int open_file(int directory, const char *name)
 	if (fd < 0) {
 		return -1;
 	}
-	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+	if (old_fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
 	    status.st_nlink != 1 || (status.st_mode & 077) != 0) {
 		close(fd);
 		errno = EPERM;
@@ -120,7 +123,7 @@ static int map(int fd, struct shared_file **ret_file)
 	struct stat status;
 	char boot[40];
 	read_boot(boot);
-	if (fstat(fd, &status) != 0) {
+	if (old_fstat(fd, &status) != 0) {
 		return errno;
 	}
 	bool is_new = status.st_size == 0;
@@ -154,7 +157,7 @@ static int map(int fd, struct shared_file **ret_file)
 static uint64_t pid_namespace(void)
 {
 	struct stat status;
-	return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
+	return old_stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
 }
 
 struct shared_file *shared_file_map(const char *name, uint64_t *ret_namespace, char *ret_reason,

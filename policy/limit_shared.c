@@ -2,6 +2,7 @@
 #include "limit_shared.h"
 
 #include "limit_file.h"
+#include "old_glibc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +39,8 @@ static bool read_stat(int pid, char *ret_state, long *ret_threads, uint64_t *ret
 	unsigned long long start = 0;
 	if (at == NULL ||
 	    sscanf(at + 1,
-		   " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %llu",
+		   " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d "
+		   "%llu",
 		   ret_state, ret_threads, &start) != 3) {
 		return false;
 	}

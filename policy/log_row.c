@@ -85,17 +85,25 @@ static char *put_wide(char *at, uint64_t number, unsigned int width)
 }
 
 typedef unsigned char bytes16 __attribute__((vector_size(16)));
+#ifdef __clang__
+#define INTERLEAVE(a, b)                                                                           \
+	__builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#else
+#define INTERLEAVE(a, b)                                                                           \
+	__builtin_shuffle(a, b,                                                                    \
+			  (bytes16){ 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23 })
+#endif
+
 typedef signed char flags16 __attribute__((vector_size(16)));
 
 /* All 16 digits at once, of which those after the leading zeros are copied. */
 static char *put_hex(char *at, uint64_t number)
 {
-	static const bytes16 interleave = { 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23 };
 	uint64_t first = LITTLE(__builtin_bswap64(number)); /* the highest byte comes first */
 	uint64_t halves[2] = { first, 0 };
 	bytes16 low;
 	memcpy(&low, halves, sizeof(low));
-	bytes16 digits = __builtin_shuffle((low >> 4) & 15, low & 15, interleave);
+	bytes16 digits = INTERLEAVE((low >> 4) & 15, low & 15);
 	flags16 is_letter = (flags16)digits > 9;
 	digits += '0' + ((bytes16)is_letter & ('a' - '0' - 10));
 	char text[32];

@@ -2,6 +2,7 @@
 #include "log_sink.h"
 
 #include "log_files.h"
+#include "old_glibc.h"
 
 #include <errno.h>
 #include <linux/futex.h>

@@ -101,7 +101,8 @@ static CUresult attempt_from(struct cw_request *request, uint32_t place, uint32_
 		request->resume = 0;
 		return (CUresult)request->status;
 	}
-	if (place == count) {
+	/* At or past: the chain may have been closed since a policy took its turn. */
+	if (place >= count) {
 		return request->flags & CUWEIR_EVENT_HELD ? cw_grant_held(request)
 							  : cw_grant(request);
 	}
@@ -140,20 +141,11 @@ static CW_COLD CUresult attempt_stack(struct cw_request *request, uint32_t place
 	return result;
 }
 
-/* After the closing there is none, and behind that stands the driver. */
-static uint32_t outermost(void)
-{
-	uint32_t first = cw_chain_first();
-	uint32_t count = cw_chain_count();
-
-	return first < count ? first : count;
-}
-
-/* As attempt_from at the outermost, for the common case: nobody refuses beforehand, and nothing fails. */
+/* As attempt_from at the outermost; for the common case: nobody refuses beforehand. */
 CUresult cw_attempt(struct cw_request *request)
 {
 	if (CW_UNLIKELY(cw_chain.asks_before)) {
-		return attempt_stack(request, outermost(), cw_chain_count());
+		return attempt_stack(request, cw_chain_first(), cw_chain_count());
 	}
 	return cw_attempt_answered(request, cw_grant(request));
 }

@@ -22,7 +22,7 @@ struct cw_config {
 	bool run;             /* CUWEIR_RUN: started by cuweir run, which promised to be heard */
 	bool trial;           /* CUWEIR_TRIAL: cuweir run tries the policies, nothing else runs */
 	bool follow;          /* CUWEIR_FOLLOW: children are watched too, true by default */
-	bool disabled;        /* CUWEIR_DISABLE, not chosen by CUWEIR_ONLY/SKIP, or unsafe */
+	bool disabled;        /* CUWEIR_DISABLE, or not chosen by CUWEIR_ONLY/SKIP */
 	bool dlsym_off;       /* CUWEIR_HOOKS has -dlsym */
 	bool getproc_off;     /* ... -getproc */
 	bool runtime_off;     /* ... -runtime */

@@ -53,10 +53,12 @@ static bool add_up(const struct cw_record *record, void *argument)
 	const struct cw_origin *origin = cw_origin_get(record->origin);
 	struct sums *sums = argument;
 
-	if (origin->kind < CUWEIR_KIND_COUNT) {
-		sums->bytes[origin->kind] += record->size;
+	if (origin->kind >= CUWEIR_KIND_COUNT || origin->device != sums->device) {
+		/* Made while the device could not be told: its total is another. */
+		cw_account_sub(origin->device, origin->kind, record->size, origin->policy);
+		return true;
 	}
-	sums->device = origin->device;
+	sums->bytes[origin->kind] += record->size;
 	cw_account_leave(origin->device, origin->kind, record->size, origin->policy);
 	return true;
 }

@@ -34,6 +34,16 @@ static inline struct cw_count *cw_count_at(size_t index)
 	return (CW_LIKELY(cells != NULL) ? cells : cw_count_choose_stripe()) + index;
 }
 
+_Static_assert(sizeof(struct cw_total) == 4 * sizeof(struct cw_count), "see cw_count_of");
+
+/* The counts that go with a total: as far from the first as that, but in smaller steps. */
+static inline struct cw_count *cw_count_of(const struct cw_total *total)
+{
+	size_t bytes = (size_t)((const char *)total - (const char *)cw_totals_) / 4;
+
+	return (struct cw_count *)(void *)((char *)cw_count_at(0) + bytes);
+}
+
 static inline struct cw_count *cw_count_cell(int device, unsigned int kind)
 {
 	return cw_count_at(cw_total_index(device, kind));

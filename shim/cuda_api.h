@@ -44,6 +44,11 @@ typedef struct CUgraphNodeParams_st CUgraphNodeParams;
 typedef int CUdriverProcAddressQueryResult;
 typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st CUDA_GRAPH_INSTANTIATE_PARAMS;
 typedef struct CUgraphExecUpdateResultInfo_st CUgraphExecUpdateResultInfo;
+typedef struct CUlib_st *CUlibrary;
+typedef int CUlibraryOption;
+#endif
+#if CUDA_VERSION < 11080
+typedef struct CUlaunchConfig_st CUlaunchConfig;
 #endif
 
 #endif

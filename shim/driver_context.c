@@ -4,6 +4,7 @@
 #include "context_end.h"
 #include "driver_door.h"
 #include "handles.h"
+#include "wants.h"
 
 typedef CUresult (*create_fn)(CUcontext *, unsigned int, CUdevice);
 typedef CUresult (*create_v3_fn)(CUcontext *, CUexecAffinityParam *, int, unsigned int, CUdevice);
@@ -35,7 +36,7 @@ CUresult cw_ctx_create(enum cw_hook_id hook, const void *site, CUcontext *pctx,
 		return CUDA_ERROR_NOT_FOUND;
 	}
 	cw_ready();
-	return heard_created(real(pctx, flags, dev), pctx, dev);
+	return heard_created(cw_want_note(hook, real(pctx, flags, dev)), pctx, dev);
 }
 
 CUresult cw_ctx_create_v3(enum cw_hook_id hook, const void *site, CUcontext *pctx,
@@ -49,7 +50,7 @@ CUresult cw_ctx_create_v3(enum cw_hook_id hook, const void *site, CUcontext *pct
 		return CUDA_ERROR_NOT_FOUND;
 	}
 	cw_ready();
-	return heard_created(real(pctx, params, count, flags, dev), pctx, dev);
+	return heard_created(cw_want_note(hook, real(pctx, params, count, flags, dev)), pctx, dev);
 }
 
 CUresult cw_ctx_create_v4(enum cw_hook_id hook, const void *site, CUcontext *pctx,
@@ -62,7 +63,7 @@ CUresult cw_ctx_create_v4(enum cw_hook_id hook, const void *site, CUcontext *pct
 		return CUDA_ERROR_NOT_FOUND;
 	}
 	cw_ready();
-	return heard_created(real(pctx, params, flags, dev), pctx, dev);
+	return heard_created(cw_want_note(hook, real(pctx, params, flags, dev)), pctx, dev);
 }
 
 static int device_of(CUcontext context, int otherwise)
@@ -77,7 +78,13 @@ static int device_of(CUcontext context, int otherwise)
 /* The call's own error comes first, then that of a dealloc-threshold callback. */
 static CUresult result_of(CUresult result, int told)
 {
-	return result == CUDA_SUCCESS ? (CUresult)told : result;
+	if (result == CUDA_SUCCESS) {
+		return (CUresult)told;
+	}
+	if (cw_batch_gone(result)) {
+		cw_note_fatal((int)result);
+	}
+	return result;
 }
 
 CUresult cw_ctx_destroy(enum cw_hook_id hook, const void *site, CUcontext ctx)
@@ -101,7 +108,7 @@ CUresult cw_ctx_destroy(enum cw_hook_id hook, const void *site, CUcontext ctx)
 	if (result != CUDA_SUCCESS && device >= 0) {
 		cw_heard_context(ctx, device);
 	}
-	return result_of(result, cw_context_end_finish(&end, result == CUDA_SUCCESS));
+	return result_of(result, cw_context_end_finish(&end, cw_batch_gone(result)));
 }
 
 static enum cw_handle_verdict one_reference_more(struct cw_handle *entry, void *argument)
@@ -227,7 +234,7 @@ CUresult cw_primary_ctx_retain(enum cw_hook_id hook, const void *site, CUcontext
 		return CUDA_ERROR_NOT_FOUND;
 	}
 	cw_ready();
-	result = real(pctx, dev);
+	result = cw_want_note(hook, real(pctx, dev));
 	if (result == CUDA_SUCCESS && pctx != NULL && cw_following()) {
 		cw_heard_primary_retain(*pctx, dev);
 	}
@@ -252,22 +259,24 @@ CUresult cw_primary_give_up(enum cw_hook_id hook, const void *site, CUdevice dev
 	struct cw_context_end end;
 	int references;
 	CUcontext context = cw_primary_context(dev, &references);
+	/* Before the call, so that of several threads one is the last. */
+	int left = references > 0 ? cw_heard_primary_release(dev) : -1;
 	CUresult result;
 	bool ended;
 
-	if (!cw_driver_door_open() || context == NULL || references != 1) {
+	if (!cw_driver_door_open() || context == NULL || left != 0) {
 		result = perform(real, argument);
-		if (result == CUDA_SUCCESS) {
-			cw_heard_primary_release(dev);
+		if (result != CUDA_SUCCESS && left >= 0) {
+			cw_heard_primary_reference(dev);
 		}
 		return result;
 	}
 	cw_context_end_begin(&end, context, dev, hook, site);
 	result = perform(real, argument);
-	ended = result == CUDA_SUCCESS && !is_active(dev);
-	if (result == CUDA_SUCCESS) {
-		cw_heard_primary_release(dev);
+	if (result != CUDA_SUCCESS) {
+		cw_heard_primary_reference(dev);
 	}
+	ended = cw_batch_gone(result) && (result != CUDA_SUCCESS || !is_active(dev));
 	if (ended) {
 		cw_heard_primary_reset(dev);
 	}
@@ -310,5 +319,5 @@ CUresult cw_primary_ctx_reset(enum cw_hook_id hook, const void *site, CUdevice d
 	if (result == CUDA_SUCCESS) {
 		cw_heard_primary_reset(dev);
 	}
-	return result_of(result, cw_context_end_finish(&end, result == CUDA_SUCCESS));
+	return result_of(result, cw_context_end_finish(&end, cw_batch_gone(result)));
 }

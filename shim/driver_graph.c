@@ -7,6 +7,7 @@
 #include "bodies.h"
 #include "driver_door.h"
 #include "graph_books.h"
+#include "wants.h"
 
 typedef CUresult (*add_alloc_fn)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
 				 CUDA_MEM_ALLOC_NODE_PARAMS *);
@@ -194,7 +195,9 @@ CUresult cw_graph_instantiate(enum cw_hook_id hook, const void *site, CUgraphExe
 
 	(void)site;
 	return real != NULL
-		       ? heard_exec(real(exec, graph, error_node, log, size), exec, graph, 0)
+		       ? heard_exec(cw_want_note(hook, real(exec, graph, error_node, log,
+								    size)),
+				    exec, graph, 0)
 		       : CUDA_ERROR_NOT_FOUND;
 }
 
@@ -205,7 +208,8 @@ CUresult cw_graph_instantiate_with_flags(enum cw_hook_id hook, const void *site,
 	instantiate_flags_fn real = (instantiate_flags_fn)cw_real_of(hook);
 
 	(void)site;
-	return real != NULL ? heard_exec(real(exec, graph, flags), exec, graph, flags)
+	return real != NULL ? heard_exec(cw_want_note(hook, real(exec, graph, flags)), exec,
+					  graph, flags)
 			    : CUDA_ERROR_NOT_FOUND;
 }
 
@@ -221,7 +225,7 @@ CUresult cw_graph_instantiate_with_params(enum cw_hook_id hook, const void *site
 	if (real == NULL) {
 		return CUDA_ERROR_NOT_FOUND;
 	}
-	result = real(exec, graph, params);
+	result = cw_want_note(hook, real(exec, graph, params));
 	if (result != CUDA_SUCCESS || params == NULL) {
 		return result;
 	}
@@ -336,9 +340,9 @@ CUresult cw_graph_launch(enum cw_hook_id hook, const void *site, CUgraphExec exe
 	/* Into a capture it is a node of that graph, and nothing runs. */
 	if (CW_LIKELY(!cw_graph_exec_known(exec)) || !cw_driver_door_open() ||
 	    cw_stream_is_capturing(stream, launch.per_thread)) {
-		return real(exec, stream);
+		return cw_want_note(hook, real(exec, stream));
 	}
-	result = real(exec, stream);
+	result = cw_want_note(hook, real(exec, stream));
 	if (result != CUDA_SUCCESS) {
 		return result;
 	}

@@ -385,35 +385,38 @@ CUresult cw_mem_free_whole(enum cw_hook_id hook, const void *site, CUdeviceptr d
 	return cw_deallocate(&request);
 }
 
-CUresult cw_mem_free_detached(enum cw_hook_id hook, const void *site, CUdeviceptr dptr,
-			      const struct cw_record *detached)
+CW_COLD CUresult cw_mem_free_detached(enum cw_hook_id hook, const void *site, CUdeviceptr dptr,
+				      uint64_t size, uint32_t origin)
 {
+	struct cw_record detached = { dptr, size, origin };
 	struct cw_request request;
 
 	fill_free(&request, hook, site, cw_real_known(hook), dptr);
-	return cw_deallocate_detached(&request, detached);
+	return cw_deallocate_detached(&request, &detached);
 }
 
 CW_COLD CUresult cw_mem_free_refused(enum cw_hook_id hook, const void *site, CUdeviceptr dptr,
-				     const struct cw_record *detached, CUresult result)
+				     uint64_t size, uint32_t origin, CUresult result)
 {
+	struct cw_record detached = { dptr, size, origin };
 	struct cw_request request;
 
 	fill_free(&request, hook, site, cw_real_known(hook), dptr);
-	return cw_deallocate_rest(&request, detached, result, false);
+	return cw_deallocate_rest(&request, &detached, result, false);
 }
 
 CW_COLD CUresult cw_mem_free_left(enum cw_hook_id hook, const void *site, CUdeviceptr dptr,
-				  const struct cw_record *detached, uint64_t before)
+				  uint64_t size, uint32_t origin, uint64_t before)
 {
-	const struct cw_origin *origin = cw_origin_get(detached->origin);
+	const struct cw_origin *facts = cw_origin_get(origin);
+	struct cw_record detached = { dptr, size, origin };
 	struct cw_request request;
 
 	fill_free(&request, hook, site, cw_real_known(hook), dptr);
 	request.before = before;
-	request.after = before > detached->size ? before - detached->size : 0;
-	cw_plain_move_band(origin->device, origin->kind, request.after);
-	return cw_deallocate_rest(&request, detached, CUDA_SUCCESS, true);
+	request.after = before > size ? before - size : 0;
+	cw_plain_move_band(facts->device, facts->kind, request.after);
+	return cw_deallocate_rest(&request, &detached, CUDA_SUCCESS, true);
 }
 
 static CUresult perform_free_v1(struct cw_request *request)

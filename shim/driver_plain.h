@@ -20,15 +20,18 @@ CUresult cw_mem_alloc_entered(enum cw_hook_id hook, const void *site, CUdevicept
 			      size_t bytesize, CUdeviceptr pointer, uint64_t before);
 
 CUresult cw_mem_free_whole(enum cw_hook_id hook, const void *site, CUdeviceptr dptr);
-/* The record is detached, and nothing else is done. */
+/*
+ * The record is detached, and nothing else is done. It comes in pieces, since one that another
+ * function is to see would lie in memory from the start.
+ */
 CUresult cw_mem_free_detached(enum cw_hook_id hook, const void *site, CUdeviceptr dptr,
-			      const struct cw_record *detached);
+			      uint64_t size, uint32_t origin);
 /* The driver has refused. */
 CUresult cw_mem_free_refused(enum cw_hook_id hook, const void *site, CUdeviceptr dptr,
-			     const struct cw_record *detached, CUresult result);
+			     uint64_t size, uint32_t origin, CUresult result);
 /* The memory is gone, from the books too. */
 CUresult cw_mem_free_left(enum cw_hook_id hook, const void *site, CUdeviceptr dptr,
-			  const struct cw_record *detached, uint64_t before);
+			  uint64_t size, uint32_t origin, uint64_t before);
 
 /*
  * `site` is not looked at here: what it stands for is read again where it is needed, so that no
@@ -68,7 +71,7 @@ CW_INLINE CUresult cw_mem_free(enum cw_hook_id hook, const void *site, CUdevicep
 {
 	struct cw_record detached;
 	uint64_t before = 0;
-	uint64_t total;
+	struct cw_total *total;
 	CUresult result;
 
 	if (CW_UNLIKELY(!cw_is_plain()) || CW_UNLIKELY(!cw_real_is_known(hook)) ||
@@ -76,22 +79,18 @@ CW_INLINE CUresult cw_mem_free(enum cw_hook_id hook, const void *site, CUdevicep
 		return cw_mem_free_whole(hook, __builtin_return_address(0), dptr);
 	}
 	total = cw_origin_total(detached.origin);
-	if (CW_UNLIKELY(total == CW_ORIGIN_APART)) {
-		struct cw_record apart = detached;
-
-		return cw_mem_free_detached(hook, __builtin_return_address(0), dptr, &apart);
+	if (CW_UNLIKELY(total == NULL)) {
+		return cw_mem_free_detached(hook, __builtin_return_address(0), dptr, detached.size,
+					    detached.origin);
 	}
 	result = ((CUresult(*)(CUdeviceptr))cw_real_known(hook))(dptr);
 	if (CW_UNLIKELY(result != CUDA_SUCCESS)) {
-		struct cw_record refused = detached;
-
-		return cw_mem_free_refused(hook, __builtin_return_address(0), dptr, &refused,
-					   result);
+		return cw_mem_free_refused(hook, __builtin_return_address(0), dptr, detached.size,
+					   detached.origin, result);
 	}
 	if (CW_UNLIKELY(!cw_plain_leave(total, detached.size, &before))) {
-		struct cw_record left = detached;
-
-		return cw_mem_free_left(hook, __builtin_return_address(0), dptr, &left, before);
+		return cw_mem_free_left(hook, __builtin_return_address(0), dptr, detached.size,
+					detached.origin, before);
 	}
 	return CUDA_SUCCESS;
 }

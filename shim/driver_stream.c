@@ -5,6 +5,7 @@
 #include "driver_door.h"
 #include "graph_books.h"
 #include "handlers.h"
+#include "wants.h"
 
 typedef CUresult (*create_fn)(CUstream *, unsigned int);
 typedef CUresult (*create_priority_fn)(CUstream *, unsigned int, int);
@@ -28,7 +29,8 @@ CUresult cw_stream_create(enum cw_hook_id hook, const void *site, CUstream *stre
 	create_fn real = (create_fn)cw_real_of(hook);
 
 	(void)site;
-	return real != NULL ? heard_created(real(stream, flags), stream) : CUDA_ERROR_NOT_FOUND;
+	return real != NULL ? heard_created(cw_want_note(hook, real(stream, flags)), stream)
+			    : CUDA_ERROR_NOT_FOUND;
 }
 
 CUresult cw_stream_create_with_priority(enum cw_hook_id hook, const void *site, CUstream *stream,
@@ -37,7 +39,8 @@ CUresult cw_stream_create_with_priority(enum cw_hook_id hook, const void *site, 
 	create_priority_fn real = (create_priority_fn)cw_real_of(hook);
 
 	(void)site;
-	return real != NULL ? heard_created(real(stream, flags, priority), stream)
+	return real != NULL ? heard_created(cw_want_note(hook, real(stream, flags, priority)),
+					    stream)
 			    : CUDA_ERROR_NOT_FOUND;
 }
 

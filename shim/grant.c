@@ -11,6 +11,7 @@
 #include "release.h"
 #include "serve.h"
 #include "status.h"
+#include "totals.h"
 
 /* Requested bytes of pitched memory are kept aside: a record holds what is charged. */
 static void keep_requested(struct cw_request *request)
@@ -187,7 +188,13 @@ CUresult cw_grant_served(struct cw_request *request, uint32_t place, void *memor
 	request->owner = (uint16_t)(place + 1);
 	request->pointer = (uint64_t)(uintptr_t)memory;
 	cw_held_bind(request);
-	return enter_books(request);
+	enter_books(request);
+	if (CW_UNLIKELY(request->untold)) {
+		/* Its free would reach the driver, who does not know this memory. */
+		(void)cw_serve_undo(request);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return CUDA_SUCCESS;
 }
 
 static CW_COLD void tell_undo_failed(const struct cw_request *request, int status)
@@ -225,13 +232,18 @@ static CW_COLD CUresult veto(struct cw_request *request, uint32_t place, int sta
 	bool recorded;
 
 	if (request->undo == NULL && request->owner == 0) {
-		cw_message(CW_ERROR, "%s cannot be undone; status %d of policy %s is ignored",
-			   cw_hooks[request->call].base, status,
-			   cw_chain.policies[place].table.name);
+		static unsigned int told;
+
+		cw_message_limited(CW_ERROR, &told,
+				   "%s cannot be undone; status %d of policy %s is ignored",
+				   cw_hooks[request->call].base, status,
+				   cw_chain.policies[place].table.name);
 		return CUDA_SUCCESS;
 	}
 	request->flags |= CUWEIR_EVENT_UNDO;
 	recorded = cw_ledger_remove(cw_request_key(request), &detached);
+	request->before = cw_total_current(request->device, request->kind);
+	request->after = request->before;
 	cw_release_announce(request, place + 1);
 	undone = request->owner != 0 ? cw_serve_undo(request) : request->undo(request);
 	if (undone != CUDA_SUCCESS && !cw_status_ends_context((int)undone)) {

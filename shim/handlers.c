@@ -13,15 +13,27 @@
 struct visit {
 	const struct cw_request *request;
 	const struct cuweir_event *event;
+	const void *runtime_site;
 	uint32_t in_callback;
+	uint16_t runtime_hook;
 	int saved_errno;
 };
+
+/* After the closing no callback starts, in operations that are under way as well (P-40). */
+static inline bool closed(void)
+{
+	return CW_UNLIKELY(cw_chain_count() == 0);
+}
 
 static struct visit enter(const struct cw_policy *policy, const struct cw_request *request,
 			  const struct cuweir_event *event)
 {
-	struct visit visit = { cw_thread.request, cw_thread.event, cw_thread.in_callback, errno };
+	struct visit visit = { cw_thread.request, cw_thread.event, cw_thread.runtime_site,
+			       cw_thread.in_callback, cw_thread.runtime_hook, errno };
 
+	/* What the policy calls is not the program's call that it is told of. */
+	cw_thread.runtime_hook = 0;
+	cw_thread.runtime_site = NULL;
 	cw_thread.request = request;
 	cw_thread.event = event;
 	cw_thread.in_callback |= policy->bit;
@@ -33,6 +45,8 @@ static void leave(const struct visit *visit)
 	cw_thread.request = visit->request;
 	cw_thread.event = visit->event;
 	cw_thread.in_callback = visit->in_callback;
+	cw_thread.runtime_hook = visit->runtime_hook;
+	cw_thread.runtime_site = visit->runtime_site;
 	errno = visit->saved_errno;
 }
 
@@ -64,7 +78,7 @@ static int threshold(struct cw_policy *policy, threshold_fn callback, const char
 	struct visit visit;
 	int status;
 
-	if (callback == NULL) {
+	if (callback == NULL || closed()) {
 		return CUWEIR_SUCCESS;
 	}
 	cw_event_fill(&event, request);
@@ -92,7 +106,7 @@ int cw_ask_admit(struct cw_policy *policy, const struct cw_request *request)
 	struct visit visit;
 	int status;
 
-	if (callback == NULL) {
+	if (callback == NULL || closed()) {
 		return CUWEIR_SUCCESS;
 	}
 	cw_event_fill(&event, request);
@@ -109,7 +123,8 @@ bool cw_ask_alloc_failure(struct cw_policy *policy, const struct cw_request *req
 	struct visit visit;
 	bool again;
 
-	if (table->on_alloc_failure == NULL && table->on_alloc_failure_size == NULL) {
+	if ((table->on_alloc_failure == NULL && table->on_alloc_failure_size == NULL) ||
+	    closed()) {
 		return false;
 	}
 	if ((request->flags & CUWEIR_EVENT_CAPTURING) != 0 &&
@@ -134,7 +149,7 @@ static void debug_event(struct cw_policy *policy, debug_fn callback,
 	struct cuweir_event event;
 	struct visit visit;
 
-	if (callback == NULL) {
+	if (callback == NULL || closed()) {
 		return;
 	}
 	cw_event_fill(&event, request);
@@ -158,7 +173,7 @@ static void tell(struct cw_policy *policy, tell_fn callback, const struct cw_req
 	struct cuweir_event event;
 	struct visit visit;
 
-	if (callback == NULL) {
+	if (callback == NULL || closed()) {
 		return;
 	}
 	cw_event_fill(&event, request);
@@ -207,7 +222,8 @@ void cw_tell_context_ended(struct cw_policy *policy, void *context, int device)
 	struct cuweir_event event = end_event(context, device, NULL);
 	struct visit visit;
 
-	if (policy->table.on_context_ended == NULL) {
+	if (policy->table.on_context_ended == NULL ||
+	    (policy->bit & cw_thread.in_callback) != 0) {
 		return;
 	}
 	visit = enter(policy, NULL, &event);
@@ -220,7 +236,8 @@ void cw_tell_stream_ended(struct cw_policy *policy, void *context, void *stream)
 	struct cuweir_event event = end_event(context, -1, stream);
 	struct visit visit;
 
-	if (policy->table.on_stream_ended == NULL) {
+	if (policy->table.on_stream_ended == NULL ||
+	    (policy->bit & cw_thread.in_callback) != 0) {
 		return;
 	}
 	visit = enter(policy, NULL, &event);

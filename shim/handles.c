@@ -178,7 +178,8 @@ bool cw_handles_update(uint8_t space, uint64_t key,
 		slot_read(place.slot, &entry);
 		if (change == NULL || change(&entry, arg) == CW_HANDLE_REMOVE) {
 			cw_segment_erase(segment, &shape, hash, &place);
-			if (cw_shard_count(shard, -1) < shard->low_water) {
+			cw_shard_count(shard, -1);
+			if (shard->live < shard->low_water) {
 				cw_shard_shrink(shard, &shape);
 			}
 		} else {

@@ -110,7 +110,7 @@ static void detach_from(struct cw_shard *shard, struct cw_segment *segment,
 				continue;
 			}
 			cw_segment_erase_at(segment, &cw_ledger_shape, cw_slot_hash(slot), g, i);
-			(void)cw_shard_count(shard, -1);
+			cw_shard_count(shard, -1);
 			list_append(list, &record);
 		}
 	}

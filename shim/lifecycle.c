@@ -24,6 +24,7 @@
 #include "origins.h"
 #include "peaks.h"
 #include "plain.h"
+#include "program.h"
 #include "report.h"
 #include "resolve.h"
 #include "scopes.h"
@@ -36,6 +37,8 @@ int cw_phase_;
 
 static uint32_t opener;  /* thread id, while opening */
 static pid_t owner;      /* the process that opened: a child of it is silent at its exit */
+
+static pid_t loaded_by; /* under cuweir run: children of fork say nothing at their end */
 
 static void set_phase(int phase)
 {
@@ -58,21 +61,11 @@ static void at_exit(void)
 	cw_chain_close(!is_owner());
 }
 
-static void before_fork(void)
-{
-	cw_origins_prefork();
-	cw_ledger_prefork();
-	cw_handles_prefork();
-}
-
-static void after_fork_parent(void)
-{
-	cw_handles_postfork_parent();
-	cw_ledger_postfork_parent();
-	cw_origins_postfork_parent();
-}
-
-/* What the parent holds is not the child's: its CUDA contexts do not survive (P-39). */
+/*
+ * What the parent holds is not the child's: its CUDA contexts do not survive (P-39). Nothing is
+ * locked before the fork: the child forgets the books, whatever state they were copied in, and
+ * other libraries' fork handlers may take locks that a thread in a CUDA call holds.
+ */
 static void after_fork_child(void)
 {
 	cw_handles_postfork_child();
@@ -80,12 +73,14 @@ static void after_fork_child(void)
 	cw_origins_postfork_child();
 	cw_totals_postfork_child();
 	cw_counts_postfork_child();
+	cw_peaks_postfork_child();
 	cw_budgets_postfork_child();
 	cw_scopes_postfork_child();
 	cw_wait_postfork_child();
 	cw_where_postfork_child();
 	cw_graph_books_postfork_child();
 	cw_plain_postfork_child();
+	cw_program_postfork_child();
 	if (__atomic_load_n(&cw_phase_, __ATOMIC_RELAXED) == CW_PHASE_OPENING) {
 		/* Another thread of the parent was at it; the child begins anew. */
 		__atomic_store_n(&cw_phase_, CW_PHASE_NEW, __ATOMIC_RELEASE);
@@ -99,7 +94,6 @@ static void open_all(void)
 	if (cw_config.report != NULL) {
 		cw_peaks_start();
 	}
-
 	if (cw_config.log != NULL && !cw_message_open_log(cw_config.log)) {
 		failures++;
 	}
@@ -148,7 +142,7 @@ static void hear_forks(void)
 
 	if (!heard) {
 		heard = true;
-		pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+		pthread_atfork(NULL, NULL, after_fork_child);
 	}
 }
 
@@ -190,6 +184,7 @@ CW_COLD bool cw_open_(void)
 __attribute__((constructor)) static void on_load(void)
 {
 	cw_config_load();
+	loaded_by = cw_config.run ? getpid() : 0;
 	if (!cw_config.follow) {
 		cw_config_leave_children();
 	}
@@ -208,8 +203,10 @@ __attribute__((destructor)) static void on_unload(void)
 		if (cw_config.result != NULL) {
 			cw_report_result(cw_config.result);
 		}
-	} else if (cw_config.run && !cw_config.disabled && cw_driver_unheard()) {
+	} else if (cw_config.run && !cw_config.disabled && getpid() == loaded_by &&
+		   cw_driver_unheard()) {
 		cw_message(CW_ERROR, "the program loaded libcuda.so.1, but no call of its came through a "
-				     "door of cuweir: nothing was watched (cuweir check says why)");
+				     "door of cuweir: if it used the GPU, nothing was watched (cuweir "
+				     "check says why)");
 	}
 }

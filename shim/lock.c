@@ -55,6 +55,6 @@ void cw_lock_wait(struct cw_lock *lock)
  */
 void cw_lock_wake(struct cw_lock *lock)
 {
-	__atomic_fetch_and(&lock->state, ~(uint32_t)CW_LOCK_AWAITED, __ATOMIC_RELAXED);
+	__atomic_fetch_and(&lock->state, ~CW_LOCK_AWAITED, __ATOMIC_RELAXED);
 	futex(&lock->state, FUTEX_WAKE_PRIVATE, 1);
 }

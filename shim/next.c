@@ -159,8 +159,13 @@ static void *next_allocate_any(void *state, uint64_t size, uint64_t alignment, b
 		return NULL;
 	}
 	if (prepare(&request, policy, size, async, stream)) {
+		/* Retries are those of the program's allocation, wherever they are made (D-01). */
+		request.retries = outer != NULL ? outer->retries : 0;
 		passed = pass_claim(&request, outer);
 		result = cw_attempt_behind(&request, place);
+		if (outer != NULL) {
+			outer->retries = request.retries;
+		}
 	}
 	if (passed != 0) {
 		settle_claim(&request, outer, passed, result == CUDA_SUCCESS);

@@ -190,7 +190,8 @@ static const char *advice(const struct facts *facts)
 	if (facts->limited && request->requested > facts->limit) {
 		return "it is larger than the limit";
 	}
-	if (facts->limited && request->requested > facts->limit - facts->taken) {
+	if (facts->limited && (facts->taken >= facts->limit ||
+			       request->requested > facts->limit - facts->taken)) {
 		return "the limit refuses it: raise it, or have -p retry wait for a free";
 	}
 	if (facts->asked && request->requested > facts->total_bytes) {

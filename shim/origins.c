@@ -14,9 +14,8 @@
 /* Two tuples of one hash in 2^20 are a matter of luck at 10^-8; eight are none. */
 #define COLLISIONS 8
 
-struct cw_origin_entry cw_origin_first_[CW_ORIGIN_FIRST] = {
-	{.origin.device = -1, .total = CW_ORIGIN_APART},
-};
+const struct cw_origin_entry cw_origin_unknown_ = {.origin.device = -1};
+struct cw_origin_entry cw_origin_first_[CW_ORIGIN_FIRST];
 struct cw_origin_entry *cw_origin_chunks_[CW_ORIGIN_LIMIT / CW_ORIGIN_CHUNK];
 uint32_t cw_origin_count_ = 1;
 
@@ -107,7 +106,7 @@ static uint32_t append(const struct cw_origin *origin)
 	}
 	place->origin = *origin;
 	place->total = origin->policy != 0 || (origin->flags & CW_ORIGIN_PITCHED) != 0 ?
-		CW_ORIGIN_APART : cw_total_index(origin->device, origin->kind);
+		NULL : cw_total_cell(origin->device, origin->kind);
 	/*
 	 * Findable first, then counted: if this fails, nothing has happened; and whoever
 	 * finds it too early is shown the unknown entry, and comes to wait for our lock.

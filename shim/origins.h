@@ -53,14 +53,15 @@ _Static_assert(sizeof(struct cw_origin) == 24, "compared as three words");
 #define CW_ORIGIN_FIRST 256u
 
 /* For the inline functions only. The first chunk is static, and no mmap is needed for it. */
+struct cw_total;
+
 struct cw_origin_entry {
 	struct cw_origin origin;
-	/* The number of its total, or CW_ORIGIN_APART where a free takes more than that. */
-	uint64_t total;
+	/* That it counts in; NULL where a free takes more than that: a policy's, or pitched. */
+	struct cw_total *total;
 };
 
-#define CW_ORIGIN_APART UINT64_MAX
-
+extern CW_HIDDEN const struct cw_origin_entry cw_origin_unknown_;
 extern CW_HIDDEN struct cw_origin_entry cw_origin_first_[CW_ORIGIN_FIRST];
 extern CW_HIDDEN struct cw_origin_entry *cw_origin_chunks_[CW_ORIGIN_LIMIT / CW_ORIGIN_CHUNK];
 extern CW_HIDDEN uint32_t cw_origin_count_;
@@ -73,9 +74,9 @@ uint32_t cw_origin_intern_slow_(const struct cw_origin *origin, uint32_t *recent
  */
 static inline const struct cw_origin_entry *cw_origin_entry(uint32_t index)
 {
-	/* Acquire: an entry is complete before the count covers it. */
-	if (index >= __atomic_load_n(&cw_origin_count_, __ATOMIC_ACQUIRE)) {
-		index = CW_ORIGIN_UNKNOWN;
+	/* Acquire: an entry is complete before the count covers it. 0 is below all. */
+	if (index - 1 >= __atomic_load_n(&cw_origin_count_, __ATOMIC_ACQUIRE) - 1) {
+		return &cw_origin_unknown_;
 	}
 	if (index < CW_ORIGIN_FIRST) {
 		return &cw_origin_first_[index];
@@ -90,11 +91,10 @@ static inline const struct cw_origin *cw_origin_get(uint32_t index)
 }
 
 /*
- * The number of the total (totals.h) that a record with this index from the ledger counts in,
- * or CW_ORIGIN_APART: a policy's memory, or pitched. The index was given out, and needs no
- * comparison with the count.
+ * Of a record with this index from the ledger: the index was given out, and needs no comparison
+ * with the count.
  */
-static inline uint64_t cw_origin_total(uint32_t index)
+static inline struct cw_total *cw_origin_total(uint32_t index)
 {
 	if (__builtin_expect(index < CW_ORIGIN_FIRST, 1)) {
 		return cw_origin_first_[index].total;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "peaks.h"
 
+#include <string.h>
 #include <time.h>
 
 #include "common.h"
@@ -30,7 +31,7 @@ void cw_peaks_start(void)
 static struct cw_peak *peak_of(int device, unsigned int kind)
 {
 	if (device < -1 || device >= CW_TOTAL_DEVICES || kind >= CW_TOTAL_KINDS) {
-		return (struct cw_peak *)0;
+		return NULL;
 	}
 	return &peaks[device + 1][kind];
 }
@@ -68,4 +69,11 @@ bool cw_peak_read(int device, unsigned int kind, struct cw_peak *ret)
 	}
 	cw_lock_release(&lock);
 	return noted;
+}
+
+/* Another thread of the parent may have held the lock. */
+void cw_peaks_postfork_child(void)
+{
+	memset(peaks, 0, sizeof(peaks));
+	memset(&lock, 0, sizeof(lock));
 }

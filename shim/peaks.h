@@ -23,6 +23,8 @@ extern bool cw_peaks_wanted; /* set at the opening, then only read */
 void cw_peaks_start(void);
 void cw_peak_note(const struct cw_request *request);
 
+void cw_peaks_postfork_child(void);
+
 /* False where nothing was noted. */
 bool cw_peak_read(int device, unsigned int kind, struct cw_peak *ret);
 

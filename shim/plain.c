@@ -191,15 +191,17 @@ __attribute__((noinline)) void cw_plain_raise_peak(uint64_t after)
 	}
 }
 
-CW_COLD void cw_plain_return(uint64_t index, uint64_t bytes)
+CW_COLD void cw_plain_return(const struct cw_total *total, uint64_t bytes)
 {
+	size_t index = (size_t)(total - &cw_totals_[0][0]);
 	int device = (int)(index / CW_TOTAL_KINDS) - 1;
 
 	cw_budget_return(cw_budget_of(device, (unsigned int)(index % CW_TOTAL_KINDS)), bytes);
 }
 
-CW_COLD int64_t cw_plain_mend(struct cw_total *total, int64_t before, uint64_t bytes)
+CW_COLD uint64_t cw_plain_mend(struct cw_total *total, int64_t before, uint64_t bytes)
 {
 	cw_total_mend_(&total->current, &total->underflows, before, (int64_t)bytes);
-	return before < 0 ? 0 : before;
+	cw_wait_freed();
+	return before < 0 ? 0 : (uint64_t)before;
 }

@@ -68,9 +68,9 @@ bool cw_plain_find_place(enum cw_hook_id hook, const void *caller);
 bool cw_plain_replaced(int result, const struct cw_record *stale);
 void cw_plain_raise_peak(uint64_t after);
 /* A budget was set since the call began. */
-void cw_plain_return(uint64_t index, uint64_t bytes);
-/* As cw_total_mend_: what the value before is taken for. */
-int64_t cw_plain_mend(struct cw_total *total, int64_t before, uint64_t bytes);
+void cw_plain_return(const struct cw_total *total, uint64_t bytes);
+/* The rest of such a free, after cw_total_mend_: what the value before is taken for. */
+uint64_t cw_plain_mend(struct cw_total *total, int64_t before, uint64_t bytes);
 
 /* How far an allocation has come that turned out not to be plain. */
 enum cw_plain_stage {
@@ -124,20 +124,19 @@ CW_INLINE enum cw_plain_stage cw_plain_enter(enum cw_hook_id hook, const void *c
 }
 
 /* Memory that the driver has taken back. False: somebody is to be told. */
-CW_INLINE bool cw_plain_leave(uint64_t index, uint64_t bytes, uint64_t *ret_before)
+CW_INLINE bool cw_plain_leave(struct cw_total *total, uint64_t bytes, uint64_t *ret_before)
 {
-	struct cw_total *total = cw_total_at(index);
 	int64_t before;
 
 	if (CW_UNLIKELY(CW_IS_SET(cw_budgets_set_, __ATOMIC_ACQUIRE))) {
-		cw_plain_return(index, bytes);
+		cw_plain_return(total, bytes);
 	}
-	__atomic_fetch_add(&cw_count_at(index)->frees, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&cw_count_of(total)->frees, 1, __ATOMIC_RELAXED);
 	/* As cw_total_sub_at. */
 	before = __atomic_fetch_sub(&total->current, (int64_t)bytes, __ATOMIC_RELAXED);
 	if (CW_UNLIKELY(before < (int64_t)bytes)) {
-		before = cw_plain_mend(total, before, bytes);
-		bytes = (uint64_t)before < bytes ? (uint64_t)before : bytes;
+		*ret_before = cw_plain_mend(total, before, bytes);
+		return false;
 	}
 	cw_wait_freed();
 	*ret_before = (uint64_t)before;

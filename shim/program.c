@@ -280,3 +280,11 @@ void cw_program_clear(void)
 		sched_yield();
 	}
 }
+
+void cw_program_postfork_child(void)
+{
+	bool inside = place != NULL && (cw_thread.in_callback & place->bit) != 0;
+
+	cw_lock_reset(&setting);
+	__atomic_store_n(&users, inside ? 1 : 0, __ATOMIC_SEQ_CST);
+}

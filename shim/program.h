@@ -18,4 +18,7 @@ void cw_program_place(struct cw_policy *policy);
 int cw_program_set(const struct cuweir_event_handler *handler, void *state, bool debug);
 void cw_program_clear(void);
 
+/* Threads that were in the handler are not in the child, but for the one that forked. */
+void cw_program_postfork_child(void);
+
 #endif

@@ -19,6 +19,7 @@
 #include "pipeline.h"
 #include "sites.h"
 #include "totals.h"
+#include "wants.h"
 
 enum { LEAKS_LISTED = 64 };
 
@@ -147,6 +148,19 @@ static bool write_leak(const struct cw_record *record, void *argument)
 	return true;
 }
 
+/* Calls that are no allocations, by name (D-23). */
+static void write_wants(void)
+{
+	for (unsigned int hook = 0; hook < CW_HOOK_COUNT; hook++) {
+		uint64_t count = cw_wants_of((enum cw_hook_id)hook);
+
+		if (count != 0) {
+			line("%s, which is no allocation, failed for want of memory %llu times",
+			     cw_hooks[hook].symbol, (unsigned long long)count);
+		}
+	}
+}
+
 void cw_report(void)
 {
 	uint64_t live = cw_ledger_live();
@@ -165,6 +179,7 @@ void cw_report(void)
 	}
 	line("%llu allocations failed for want of memory, %llu retries",
 	     (unsigned long long)cw_failed_allocations(), (unsigned long long)cw_retries());
+	write_wants();
 	line("%llu frees of unknown addresses, %llu allocations without a record",
 	     (unsigned long long)cw_untracked_frees(),
 	     (unsigned long long)cw_untracked_allocations());

@@ -13,6 +13,7 @@
 #include "report.h"
 #include "sites.h"
 #include "totals.h"
+#include "wants.h"
 
 enum { BUFFER_SIZE = 2 << 20, SITES_MAX = 1024 };
 
@@ -154,6 +155,23 @@ static void put_modules(struct out *out)
 	put(out, "]");
 }
 
+/* Calls that are no allocations (D-23); nothing where there are none. */
+static void put_wants(struct out *out)
+{
+	const char *before = ",\"wants\":[";
+
+	for (unsigned int hook = 0; hook < CW_HOOK_COUNT; hook++) {
+		uint64_t count = cw_wants_of((enum cw_hook_id)hook);
+
+		if (count != 0) {
+			put(out, "%s{\"call\":\"%s\",\"failed\":%llu}", before,
+			    cw_hooks[hook].symbol, (unsigned long long)count);
+			before = ",";
+		}
+	}
+	put(out, "%s", before[1] == '\0' ? "]" : "");
+}
+
 void cw_report_json(void)
 {
 	struct out out = { .length = 0 };
@@ -176,6 +194,7 @@ void cw_report_json(void)
 	    (unsigned long long)cw_ledger_live(), (unsigned long long)cw_failed_allocations(),
 	    (unsigned long long)cw_retries(), (unsigned long long)cw_untracked_frees(),
 	    (unsigned long long)cw_untracked_allocations(), cw_context_lost() ? "true" : "false");
+	put_wants(&out);
 	put_sites(&out);
 	put_modules(&out);
 	put(&out, "}\n");

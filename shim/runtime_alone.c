@@ -198,6 +198,17 @@ static void deliver(const struct alone_request *alone)
 	}
 }
 
+/* As at the driver door, and only where a context is there for the policy to work in. */
+static bool is_servable(const struct cw_request *request, const struct cw_alone *arguments)
+{
+	const void *context = (request->flags & CUWEIR_EVENT_STREAM_ORDERED) != 0
+				      ? request->stream_context : request->context;
+	unsigned int plain = request->kind == CUWEIR_KIND_MANAGED ? cudaMemAttachGlobal : 0;
+
+	return context != NULL && arguments->pitch == NULL && arguments->pitched == NULL &&
+	       arguments->flags == plain;
+}
+
 cudaError_t cw_alone_allocate(enum cw_hook_id hook, const void *site, void *real,
 			      const struct cw_alone *arguments)
 {
@@ -218,8 +229,7 @@ cudaError_t cw_alone_allocate(enum cw_hook_id hook, const void *site, void *real
 	}
 	alone.request.perform = perform;
 	alone.request.undo = undo;
-	alone.request.servable = alone.request.context != NULL && arguments->pitch == NULL &&
-				 arguments->pitched == NULL && arguments->flags == 0;
+	alone.request.servable = is_servable(&alone.request, arguments);
 	alone.request.locate = cw_alone_locate;
 	result = cw_allocate(&alone.request);
 	if (result == CUDA_SUCCESS) {
@@ -281,6 +291,7 @@ cudaError_t cw_alone_device_reset(enum cw_hook_id hook, const void *site, void *
 	cw_thread.silent++;
 	result = ((cw_void_fn)real)();
 	cw_thread.silent--;
+	cw_heard_current_lost();
 	told = cw_context_end_finish(&end, result == cudaSuccess);
 	return result == cudaSuccess ? (cudaError_t)told : result;
 }

@@ -12,6 +12,7 @@
 #include "runtime_alone.h"
 #include "runtime_door.h"
 #include "thread.h"
+#include "where.h"
 
 /* Whether the runtime of this function comes to the driver door by itself. */
 static bool heard(enum cw_hook_id hook, void *real)
@@ -175,6 +176,22 @@ cudaError_t cw_cuda_free_async(enum cw_hook_id hook, const void *site, void *ptr
 cudaError_t cw_cuda_free_host(enum cw_hook_id hook, const void *site, void *ptr)
 {
 	THROUGH_THE_DOOR(cw_free_fn, cw_alone_free(hook, site, (void *)real, ptr, NULL), ptr);
+}
+
+/* What a runtime that no door hears makes current, nobody else tells us. */
+cudaError_t cw_cuda_set_device(enum cw_hook_id hook, const void *site, int device)
+{
+	cudaError_t (*real)(int) = (cudaError_t (*)(int))cw_real_runtime(hook, site);
+	cudaError_t result;
+
+	if (real == NULL) {
+		return cudaErrorSymbolNotFound;
+	}
+	result = real(device);
+	if (!heard(hook, (void *)real)) {
+		cw_heard_current_lost();
+	}
+	return result;
 }
 
 cudaError_t cw_cuda_device_reset(enum cw_hook_id hook, const void *site)

@@ -52,6 +52,8 @@ static struct visit enter(const struct cw_policy *policy, struct cw_request *req
 	event->context = context;
 	cw_thread.request = request;
 	cw_thread.event = event;
+	cw_thread.runtime_hook = 0;
+	cw_thread.runtime_site = NULL;
 	cw_thread.in_callback |= policy->bit;
 	return visit;
 }
@@ -64,6 +66,8 @@ static void leave(const struct visit *visit)
 	cw_thread.request = visit->thread.request;
 	cw_thread.event = visit->thread.event;
 	cw_thread.in_callback = visit->thread.in_callback;
+	cw_thread.runtime_hook = visit->thread.runtime_hook;
+	cw_thread.runtime_site = visit->thread.runtime_site;
 	if (CW_UNLIKELY(visit->pushed) && pop != NULL) {
 		pop(&popped);
 		cw_thread.context = visit->thread.context;
@@ -146,11 +150,11 @@ static bool free_sync(const struct cw_policy *policy, const struct cw_request *r
 	synchronize_fn synchronize = (synchronize_fn)cw_real_of(CW_HOOK_cuCtxSynchronize);
 	void *memory = (void *)(uintptr_t)request->pointer;
 
-	if (allocator->deallocate != NULL) {
-		return allocator->deallocate(policy->state, memory);
-	}
 	if (!cw_capture_open() && synchronize != NULL) {
 		synchronize();
+	}
+	if (allocator->deallocate != NULL) {
+		return allocator->deallocate(policy->state, memory);
 	}
 	return allocator->deallocate_async(policy->state, memory, CU_STREAM_LEGACY);
 }

@@ -14,10 +14,13 @@ static const struct {
 	{ 708, 721 }, { 800, 812 }, { 900, 916 }, { 999, 999 },
 };
 
-/* Those that cuda.h says leave the process inconsistent, the end of the driver and of the
- * context, and the errors of the machine. */
+/*
+ * Those that cuda.h says leave the process inconsistent, the end of the driver, and the errors of
+ * the machine. Not CUDA_ERROR_CONTEXT_IS_DESTROYED (709): it is of the thread's current context,
+ * which the memory that the call is about need not be in.
+ */
 static const uint16_t fatal[] = {
-	4, 214, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911,
+	4, 214, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911,
 };
 
 bool cw_status_is_known(int status)

@@ -123,9 +123,12 @@ void cw_where_of_stream(CUstream stream, struct cw_where *ret)
 	if (owner_of(context) != ret->context) {
 		int device = device_of_context(context);
 
-		/* A context nobody told of: the current device is the best guess. */
 		ret->context = owner_of(context);
-		ret->device = device >= 0 ? device : ret->device;
+		if (device < 0) {
+			/* A context nobody told of: the current device is a guess for now. */
+			return;
+		}
+		ret->device = device;
 	}
 	cw_handles_set(CW_HANDLE_STREAM, key_of(stream), key_of(ret->context),
 		       (uint64_t)(int64_t)ret->device);
@@ -185,10 +188,19 @@ static bool stream_of_context(const struct cw_handle *entry, void *argument)
 	return entry->value == key_of(argument);
 }
 
+/* Its streams go with a context, and the captures that are open in them. */
+static void streams_end(CUcontext context)
+{
+	size_t captures = cw_handles_remove_if(CAPTURE_SPACE, stream_of_context, context);
+
+	__atomic_fetch_sub(&cw_captures_open_, (uint32_t)captures, __ATOMIC_SEQ_CST);
+	cw_handles_remove_if(CW_HANDLE_STREAM, stream_of_context, context);
+}
+
 void cw_heard_context_end(CUcontext context)
 {
 	cw_handles_remove(CW_HANDLE_CONTEXT, key_of(context), NULL);
-	cw_handles_remove_if(CW_HANDLE_STREAM, stream_of_context, context);
+	streams_end(context);
 	if (cw_thread.context == context) {
 		cw_thread.context = NULL;
 		cw_thread.context_known = false;
@@ -217,7 +229,12 @@ static uint64_t capture_key(CUstream stream, bool per_thread)
 
 bool cw_heard_capture_begin(CUstream stream, bool per_thread)
 {
-	if (cw_handles_put(CAPTURE_SPACE, capture_key(stream, per_thread), 0, 0) != 0) {
+	struct cw_where where;
+
+	/* Whose it is, since it goes with its context; asked before a capture forbids it. */
+	cw_where_of_stream(stream, &where);
+	if (cw_handles_put(CAPTURE_SPACE, capture_key(stream, per_thread), key_of(where.context),
+			   0) != 0) {
 		return false;
 	}
 	__atomic_fetch_add(&cw_captures_open_, 1, __ATOMIC_SEQ_CST);
@@ -289,14 +306,20 @@ CUcontext cw_primary_context(int device, int *ret_references)
 	return (CUcontext)(uintptr_t)entry.value;
 }
 
-void cw_heard_primary_release(int device)
+int cw_heard_primary_release(int device)
 {
-	cw_handles_update(PRIMARY_SPACE, (uint64_t)(unsigned int)device, one_less, NULL, NULL);
+	struct cw_handle entry;
+
+	if (!cw_handles_update(PRIMARY_SPACE, (uint64_t)(unsigned int)device, one_less, NULL,
+			       &entry)) {
+		return -1;
+	}
+	return (int)entry.value2;
 }
 
 static enum cw_handle_verdict no_context(struct cw_handle *entry, void *argument)
 {
-	(void)argument;
+	*(uint64_t *)argument = entry->value;
 	entry->value = 0;
 	return CW_HANDLE_KEEP;
 }
@@ -304,7 +327,12 @@ static enum cw_handle_verdict no_context(struct cw_handle *entry, void *argument
 /* A retain brings it back. */
 void cw_heard_primary_reset(int device)
 {
-	cw_handles_update(PRIMARY_SPACE, (uint64_t)(unsigned int)device, no_context, NULL, NULL);
+	uint64_t context = 0;
+
+	cw_handles_update(PRIMARY_SPACE, (uint64_t)(unsigned int)device, no_context, &context, NULL);
+	if (context != 0) {
+		streams_end((CUcontext)(uintptr_t)context);
+	}
 }
 
 static enum cw_handle_verdict stand_in(struct cw_handle *entry, void *argument)

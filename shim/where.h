@@ -68,7 +68,8 @@ void cw_heard_primary_retain(CUcontext context, int device);
 CUcontext cw_primary_context(int device, int *ret_references);
 /* A reference that came without the context's handle, by a green context. */
 void cw_heard_primary_reference(int device);
-void cw_heard_primary_release(int device);
+/* Returns the references that are left, or -1 where none was known. */
+int cw_heard_primary_release(int device);
 void cw_heard_primary_reset(int device); /* ended, although references are left */
 
 /*

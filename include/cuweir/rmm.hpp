@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuweir/rmm.hpp - a memory resource for RAPIDS RMM 26 (cuda::mr::resource) on top of
-// cuweir.h. Header only.
+// cuweir.h. Header only, C++20.
 //
 //	cuweir::rmm_resource resource;
 //	rmm::device_buffer buffer(1 << 20, stream, resource);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuweir/tensorrt.hpp - TensorRT's IGpuAsyncAllocator on top of cuweir.h, and the other way
-// round: a policy that is served by an IGpuAsyncAllocator. Header only; TensorRT 10 and 11,
+// round: a policy that is served by an IGpuAsyncAllocator. Header only, C++17; TensorRT 10 and 11,
 // whose headers come before this one, or are found as <NvInferRuntime.h>. (TensorRT 8 and 9
 // have another class layout and no asynchronous form.)
 //

@@ -165,15 +165,22 @@ static void lookups_then_fork(unsigned int seed)
 	printf("child %d\n", WEXITSTATUS(status));
 }
 
-static void contexts(unsigned int seed)
-{
-	judge_contexts(seed);
-}
-
 static void odd(unsigned int seed)
 {
 	(void)seed;
 	judge_odd();
+}
+
+static void wants(unsigned int seed)
+{
+	(void)seed;
+	judge_wants();
+}
+
+static void starved(unsigned int seed)
+{
+	(void)seed;
+	judge_starved();
 }
 
 static void matrix(unsigned int seed)
@@ -193,8 +200,10 @@ static const struct {
 	void (*run)(unsigned int seed);
 } cases[] = {
 	{ "mixed", mixed },	  { "two", two_runtimes }, { "fork", lookups_then_fork },
-	{ "contexts", contexts }, { "odd", odd },	   { "matrix", matrix },
-	{ "captures", captures },
+	{ "contexts", judge_contexts },
+	{ "crowd", judge_crowd },
+	{ "odd", odd },		  { "matrix", matrix },	   { "captures", captures },
+	{ "wants", wants },	  { "starved", starved },
 };
 
 int main(int argc, char **argv)

@@ -16,9 +16,12 @@ void judge_use(int device);
 
 /* judge_where.c: memory in whatever context is current, by threads that move about. */
 void judge_contexts(unsigned int seed);
+void judge_crowd(unsigned int seed);
 
 /* judge_odd.c: what programs should not do, by status; and every free of every allocation. */
 void judge_odd(void);
+void judge_wants(void);
+void judge_starved(void);
 void judge_matrix(void);
 void judge_captures(void);
 

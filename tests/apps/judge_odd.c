@@ -103,6 +103,57 @@ void judge_odd(void)
 	print_truth();
 }
 
+/* ---- what is no allocation, and wants memory ----------------------------------------------- */
+
+/* Each is made to fail twice by the settings; a second time it may do what it does. */
+void judge_wants(void)
+{
+	CUresult (*launch)(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int,
+			   unsigned int, unsigned int, unsigned int, CUstream, void **, void **);
+	CUcontext context;
+	CUmodule module;
+	CUstream made;
+
+	CHECK(cuInit(0));
+	judge_use(0);
+	*(void **)&launch = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuLaunchKernel");
+	for (int i = 0; i < 2; i++) {
+		show("module", (int)cuModuleLoadData(&module, "image"));
+		show("launch", (int)launch(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+		show("context", (int)cuCtxCreate_v2(&context, 0, 0));
+		show("stream", (int)cuStreamCreate(&made, 0));
+	}
+}
+
+/* ---- P-26: when nobody else gets memory ---------------------------------------------------- */
+
+enum { MANY = 200000 };
+
+void judge_starved(void)
+{
+	static CUdeviceptr blocks[MANY];
+	void (*starve)(bool) = NULL;
+	unsigned long long sum = 0;
+
+	*(void **)&starve = dlsym(RTLD_DEFAULT, "starve");
+	REQUIRE(starve != NULL);
+	CHECK(cuInit(0));
+	judge_use(0);
+	CHECK(cuMemAlloc(&blocks[0], 1));
+	starve(true);
+	for (int i = 1; i < MANY; i++) {
+		CHECK(cuMemAlloc(&blocks[i], 16));
+		REQUIRE(blocks[i] != 0);
+	}
+	for (int i = 0; i < MANY; i++) {
+		sum += blocks[i] != 0;
+		CHECK(cuMemFree(blocks[i]));
+	}
+	starve(false);
+	CHECK(cuMemAlloc(&blocks[0], 4096));
+	printf("all %llu\n", sum);
+}
+
 /* ---- P-22 ------------------------------------------------------------------------------- */
 
 static CUmemoryPool pool;

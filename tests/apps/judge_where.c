@@ -58,7 +58,7 @@ static void own_context(struct walker *walker)
 
 		CHECK(cuCtxGetCurrent(&current));
 		forget(walker, *own);
-		/* Where it is current it is popped; where it lies deeper, what it leaves is ours. */
+		/* Where it is current it is popped; deeper down it is left behind. */
 		if (current == *own) {
 			CHECK(cuCtxDestroy(*own));
 		} else {
@@ -178,6 +178,48 @@ void judge_contexts(unsigned int seed)
 		CHECK(pthread_create(&walkers[i].thread, NULL, walk, &walkers[i]));
 	}
 	for (int i = 0; i < THREADS; i++) {
+		CHECK(pthread_join(walkers[i].thread, NULL));
+	}
+}
+
+/* ---- many threads, two devices, three kinds ---------------------------------------------- */
+
+enum { CROWD = 8, CROWD_STEPS = 4000 };
+
+static void *crowd_member(void *argument)
+{
+	struct walker *walker = argument;
+
+	for (int i = 0; i < CROWD_STEPS; i++) {
+		struct block *block = &walker->kept[below(walker, KEPT)];
+
+		if (i % 100 == 0) {
+			CHECK(cuCtxSetCurrent(primary[below(walker, 2)]));
+		}
+		if (block->p == 0) {
+			take(walker, block);
+			REQUIRE(block->p != 0);
+		} else {
+			give(block);
+			REQUIRE(block->p == 0);
+		}
+	}
+	return NULL;
+}
+
+void judge_crowd(unsigned int seed)
+{
+	static struct walker walkers[CROWD];
+
+	CHECK(cuInit(0));
+	for (int device = 0; device < 2; device++) {
+		CHECK(cuDevicePrimaryCtxRetain(&primary[device], device));
+	}
+	for (int i = 0; i < CROWD; i++) {
+		walkers[i].state = seed * CROWD + (unsigned int)i + 1;
+		CHECK(pthread_create(&walkers[i].thread, NULL, crowd_member, &walkers[i]));
+	}
+	for (int i = 0; i < CROWD; i++) {
 		CHECK(pthread_join(walkers[i].thread, NULL));
 	}
 }

@@ -45,7 +45,7 @@ static void must(bool condition, const char *what)
 static void fill(uint64_t from, uint64_t to)
 {
 	for (uint64_t i = from; i < to; i++) {
-		must(cw_ledger_insert(address_of(i), 512, 1) == 0, "insert failed");
+		must(cw_ledger_replace(address_of(i), 512, 1, NULL) == 0, "insert failed");
 	}
 }
 
@@ -78,7 +78,7 @@ static int churn(uint64_t live, uint64_t turnovers)
 	fill(0, live);
 	printf("live %llu: %.2f bytes each\n", (unsigned long long)live, bytes_each());
 	for (uint64_t i = 0; i < live * turnovers; i++) {
-		must(cw_ledger_insert(address_of(i + live), 512, 1) == 0, "insert failed");
+		must(cw_ledger_replace(address_of(i + live), 512, 1, NULL) == 0, "insert failed");
 		must(cw_ledger_remove(address_of(i), NULL), "remove failed");
 	}
 	printf("after %llu turnovers: %.2f bytes each\n", (unsigned long long)turnovers,
@@ -96,7 +96,7 @@ static int pairs(uint64_t live, uint64_t count, bool oldest)
 		uint64_t new = address_of(live + i);
 		struct cw_record record;
 
-		must(cw_ledger_insert(new, 512, 1) == 0, "insert failed");
+		must(cw_ledger_replace(new, 512, 1, NULL) == 0, "insert failed");
 		must(cw_ledger_remove(oldest ? address_of(i) : new, &record), "remove failed");
 	}
 	printf("live %8llu: %.1f ns a pair\n", (unsigned long long)live,
@@ -116,7 +116,7 @@ static void *work(void *arg)
 	for (uint64_t i = 0; i < worker->count; i++) {
 		uint64_t address = address_of(worker->first + i);
 
-		must(cw_ledger_insert(address, 512, 1) == 0, "insert failed");
+		must(cw_ledger_replace(address, 512, 1, NULL) == 0, "insert failed");
 		must(cw_ledger_remove(address, NULL), "remove failed");
 	}
 	return NULL;

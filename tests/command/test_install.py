@@ -52,17 +52,34 @@ class Install(Case):
         self.run_policy(command, os.path.dirname(os.path.dirname(self.find("policy.h"))))
         self.symbolize(command)
         self.simulate(command)
+        self.package_config()
 
     def run_policy(self, command, include):
         source = self.file("small.c", POLICY)
         plugin = f"{self.directory}/small.so"
-        done = run("cc", "-std=c11", "-shared", "-fPIC", "-nostdinc++", f"-I{include}", "-o",
-                   plugin, source)
+        done = run("cc", "-std=c11", "-shared", "-fPIC", f"-I{include}", "-o", plugin, source)
         self.assertEqual((done.status, done.err), (0, ""))
         result = run(command, "run", "-q", "-p", plugin, "-p", "log", "--",
                      f"{APPS}/scenario", "dlsym", "alloc a 4096; expect 2 alloc b 4097; free a",
                      env={"LD_LIBRARY_PATH": f"{BUILD}/tests/sim/lib"})
         self.assertEqual((result.status, result.err.count("\n")), (0, 2), result.err)
+
+    def package_config(self):
+        if not shutil.which("pkg-config"):
+            return
+        flags = run("pkg-config", "--cflags", "--libs", "cuweir", env={
+            "PKG_CONFIG_LIBDIR": os.path.dirname(self.find("cuweir.pc")),
+            "PKG_CONFIG_SYSROOT_DIR": self.directory})
+        self.assertEqual((flags.status, flags.err), (0, ""))
+        source = self.file("version.c", '#include <cuweir/cuweir.h>\n#include <stdio.h>\n'
+                           'int main(void) { puts(cuweir_get_version() ? "there" : "absent"); '
+                           'return 0; }\n')
+        program = f"{self.directory}/version"
+        done = run("cc", "-o", program, source, *flags.out.split())
+        self.assertEqual((done.status, done.err), (0, ""))
+        libraries = os.path.dirname(self.find("libcuweir-client.so"))
+        result = run(self.find("cuweir"), "run", program, env={"LD_LIBRARY_PATH": libraries})
+        self.assertEqual((result.status, result.out), (0, "there\n"), result.err)
 
     def symbolize(self, command):
         report = run(command, "run", "-q", "-r", f"{APPS}/scenario", "dlsym", "alloc a 1",

@@ -113,35 +113,38 @@ static int as_result(int status)
 	return status == 7777 ? 999 : status;
 }
 
-/* What is told of a free, from the innermost policy to the one at `outermost`. */
-static int tell_freed(struct model *model, const struct facts *facts, int outermost)
+/*
+ * What is told of a free, from the innermost policy to the one at `outermost`; of a nested one
+ * by the policy at `inside`, else -1, no thresholds, and nothing to that policy.
+ */
+static int tell_freed(struct model *model, const struct facts *facts, int outermost, int inside)
 {
 	int result = 0;
 
 	for (int i = model->count - 1; i >= outermost; i--) {
 		struct model_policy *policy = &model->policies[i];
 
-		if (watched(model, facts->kind) && crosses_down(policy, facts)) {
+		if (inside < 0 && watched(model, facts->kind) && crosses_down(policy, facts)) {
 			int status = decide_status(draw(policy, DECIDE_STATUS),
 						   policy->percent[DECIDE_STATUS]);
 
 			tell(policy, "dealloc_threshold", facts->after, facts, status);
 			result = result == 0 ? as_result(status) : result;
 		}
-		if (model->debug && !model->silent) {
+		if (i != inside && model->debug && !model->silent) {
 			tell(policy, "deallocated", facts->requested, facts, 0);
 		}
 	}
 	return result;
 }
 
-static void tell_before_free(struct model *model, const struct facts *facts, int outermost)
+static void tell_before_free(struct model *model, const struct facts *facts, int outermost,
+			     int inside)
 {
-	if (model->minimal || model->silent) {
-		return;
-	}
-	for (int i = outermost; i < model->count; i++) {
-		tell(&model->policies[i], "before_free", 0, facts, 0);
+	for (int i = outermost; i < model->count && !model->minimal && !model->silent; i++) {
+		if (i != inside) {
+			tell(&model->policies[i], "before_free", 0, facts, 0);
+		}
 	}
 }
 
@@ -151,14 +154,105 @@ static void undo(struct model *model, struct model_item *item, int vetoing)
 	struct facts facts = facts_of(model, item, item->flags | MODEL_UNDO);
 
 	facts.charged = item->charged;
-	tell_before_free(model, &facts, vetoing + 1);
+	tell_before_free(model, &facts, vetoing + 1, -1);
 	if (driver(model, item->undo) != 0) {
 		model->lost[item->device][item->kind] += item->context_bound ? item->charged : 0;
 		return;
 	}
 	*total_of(model, item) -= item->charged;
 	facts.after = *total_of(model, item);
-	(void)tell_freed(model, &facts, vetoing + 1);
+	(void)tell_freed(model, &facts, vetoing + 1, -1);
+}
+
+/* The budget first, then the driver, then the rest of the budget that only the pitch tells. */
+static int take(struct model *model, struct model_item *item)
+{
+	uint64_t total = *total_of(model, item);
+	bool limited = model->budget != 0 && item->kind == MODEL_DEVICE;
+	int result;
+
+	if (limited && (total > model->budget || item->requested > model->budget - total)) {
+		return 2;
+	}
+	result = driver(model, MODEL_ALLOC);
+	if (result != 0) {
+		return result;
+	}
+	if (limited && item->charged > model->budget - total && driver(model, item->undo) == 0) {
+		return 2;
+	}
+	*total_of(model, item) += item->charged;
+	return 0;
+}
+
+/* Asks and tells no thresholds and no failures, and nothing of the policy that is at it. */
+static void take_nested(struct model *model, int inside, struct model_item *item)
+{
+	struct facts facts = facts_of(model, item, item->flags);
+	int result = 0;
+
+	facts.status = -1;
+	for (int i = 0; i < model->count && result == 0 && !model->minimal; i++) {
+		struct model_policy *policy = &model->policies[i];
+
+		if (i != inside) {
+			int status = decide_status(draw(policy, DECIDE_ADMIT),
+						   policy->percent[DECIDE_ADMIT]);
+
+			tell(policy, "admit", 0, &facts, status);
+			result = as_result(status);
+		}
+	}
+	result = result == 0 ? take(model, item) : result;
+	item->live = result == 0;
+	facts.status = result;
+	facts.after = *total_of(model, item);
+	for (int i = model->count - 1; i >= 0; i--) {
+		if (i != inside && (result != 0 || model->debug)) {
+			tell(&model->policies[i], result != 0 ? "alloc_failed" : "allocated",
+			     result != 0 ? 0 : item->requested, &facts, 0);
+		}
+	}
+}
+
+static int give(struct model *model, struct model_item *item, enum model_call call, uint32_t flags,
+		int inside)
+{
+	struct facts facts = facts_of(model, item, flags);
+	int result;
+
+	facts.charged = item->charged;
+	tell_before_free(model, &facts, 0, inside);
+	result = driver(model, call);
+	if (result != 0) {
+		return result;
+	}
+	item->live = false;
+	*total_of(model, item) -= item->charged;
+	facts.after = *total_of(model, item);
+	return tell_freed(model, &facts, 0, inside);
+}
+
+/* In a callback of the policy at `place`. */
+static void nest(struct model *model, int place)
+{
+	struct model_policy *policy = &model->policies[place];
+	uint64_t drawn = draw(policy, DECIDE_NEST);
+	struct model_item *kept = &policy->kept;
+
+	if (!decide_yes(drawn, policy->percent[DECIDE_NEST])) {
+		return;
+	}
+	if (kept->live) {
+		(void)give(model, kept, MODEL_FREE, MODEL_NESTED, place);
+		return;
+	}
+	*kept = (struct model_item){
+		.context_bound = true, .device = model->device, .kind = MODEL_DEVICE,
+		.requested = 1 + drawn / 100 % 5000, .charged = 1 + drawn / 100 % 5000,
+		.flags = MODEL_NESTED, .undo = MODEL_FREE,
+	};
+	take_nested(model, place, kept);
 }
 
 static int tell_allocated(struct model *model, struct model_item *item, struct facts *facts,
@@ -172,6 +266,7 @@ static int tell_allocated(struct model *model, struct model_item *item, struct f
 		if (decide_yes(draw(policy, DECIDE_SWITCH), policy->percent[DECIDE_SWITCH])) {
 			model->debug = !model->debug;
 		}
+		nest(model, place);
 		tell(policy, "alloc_threshold", facts->after, facts, status);
 		if (status != 0) {
 			undo(model, item, place);
@@ -191,11 +286,10 @@ static int attempt(struct model *model, struct model_item *item, struct facts *r
 	int result;
 
 	if (place == model->count) {
-		result = driver(model, MODEL_ALLOC);
+		result = take(model, item);
 		*ret = facts;
 		ret->charged = item->charged;
-		ret->after += result == 0 ? item->charged : 0;
-		*total_of(model, item) = ret->after;
+		ret->after = *total_of(model, item);
 		return result;
 	}
 	if (!model->minimal) {
@@ -223,6 +317,7 @@ static int attempt(struct model *model, struct model_item *item, struct facts *r
 		facts.status = ret->status = 2;
 		again = decide_yes(draw(policy, DECIDE_RETRY), policy->percent[DECIDE_RETRY]) &&
 			count < DECIDE_RETRIES;
+		nest(model, place);
 		tell(policy, "alloc_failure", (uint64_t)count, &facts, again);
 		if (!again) {
 			return result;
@@ -249,19 +344,7 @@ int model_allocate(struct model *model, struct model_item *item)
 int model_deallocate(struct model *model, struct model_item *item, enum model_call call,
 		     uint32_t flags)
 {
-	struct facts facts = facts_of(model, item, flags);
-	int result;
-
-	facts.charged = item->charged;
-	tell_before_free(model, &facts, 0);
-	result = driver(model, call);
-	if (result != 0) {
-		return result;
-	}
-	item->live = false;
-	*total_of(model, item) -= item->charged;
-	facts.after = *total_of(model, item);
-	return tell_freed(model, &facts, 0);
+	return give(model, item, call, flags, -1);
 }
 
 static int tell_reset(struct model *model, int device, int kind, uint64_t bytes)

@@ -18,7 +18,7 @@ enum { MODEL_TEXT = 1 << 17, MODEL_ITEMS = 48 };
 
 /* As in cuweir/policy.h. */
 enum { MODEL_DEVICE = 1, MODEL_MANAGED = 2, MODEL_HOST = 3 };
-enum { MODEL_STREAM_ORDERED = 4, MODEL_UNDO = 16, MODEL_CONTEXT_END = 32 };
+enum { MODEL_NESTED = 1, MODEL_STREAM_ORDERED = 4, MODEL_UNDO = 16, MODEL_CONTEXT_END = 32 };
 
 /* The calls of the driver whose failures are injected. */
 enum model_call { MODEL_ALLOC, MODEL_FREE, MODEL_FREE_ASYNC, MODEL_FREE_HOST, MODEL_CALLS };
@@ -27,16 +27,6 @@ struct model_rule {
 	enum model_call call;
 	uint64_t nth;
 	int code;
-};
-
-struct model_policy {
-	uint64_t seed;
-	unsigned int percent[DECIDE_KINDS];
-	uint64_t asked[DECIDE_KINDS];
-	size_t count[2];
-	uint64_t *list[2];
-	char *text; /* what it has to be told */
-	size_t length;
 };
 
 struct model_item {
@@ -50,13 +40,27 @@ struct model_item {
 	enum model_call undo;
 };
 
+struct model_policy {
+	uint64_t seed;
+	unsigned int percent[DECIDE_KINDS];
+	uint64_t asked[DECIDE_KINDS];
+	size_t count[2];
+	uint64_t *list[2];
+	struct model_item kept; /* memory that it took in a callback */
+	char *text; /* what it has to be told */
+	size_t length;
+};
+
 struct model {
 	struct model_policy policies[MODEL_POLICIES];
 	int count;
 	bool all_kinds; /* thresholds of all kinds, not of device memory alone */
 	bool minimal;   /* no admit, no before_free */
 	bool silent;    /* frees are not told: those of a context's end have no order */
+	bool nests;     /* some policy takes memory of its own */
 	bool debug;
+	int device;     /* the program's current one */
+	uint64_t budget; /* of device memory, on each device; 0: none */
 	struct model_rule rules[MODEL_RULES];
 	int rule_count;
 	uint64_t calls[MODEL_CALLS];

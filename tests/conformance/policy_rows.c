@@ -62,8 +62,8 @@ static void write_chain(char *text, size_t size, const char *chain)
 					 getenv("CUWEIR_TEST_BUILD"), (int)name, chain);
 		if (file != NULL && file < chain + length) {
 			used += (size_t)snprintf(text + used, size - used, "%.*s%s",
-						 (int)(file - chain - (ptrdiff_t)name), chain + name,
-						 file_path);
+						 (int)(file - chain - (ptrdiff_t)name),
+						 chain + name, file_path);
 			name = (size_t)(file - chain) + strlen("FILE");
 		}
 		used += (size_t)snprintf(text + used, size - used, "%.*s;", (int)(length - name),

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void one_process(void **state)
@@ -41,8 +41,8 @@ static void one_process(void **state)
 		  .chain = "limit:50%" },
 		{ { .row = "P-28, P-34: by the numbers of this process",
 		    .environment = { "CUWEIR_SIM_DEVICES=2" },
-		    .script = "expect 2 alloc a 1025M; device 1; expect 2 alloc b 513M; alloc c 512M; "
-			      "free c; truth",
+		    .script = "expect 2 alloc a 1025M; device 1; expect 2 alloc b 513M; "
+			      "alloc c 512M; free c; truth",
 		    .out = "", .quiet = true },
 		  .chain = "limit:gpu0=1g,1=512MB" },
 		{ { .row = "P-30: a free of what is nobody's changes nothing",
@@ -61,7 +61,8 @@ static void wrong(void **state)
 	static const struct policy_row rows[] = {
 		{ { .row = "P-34: -1",
 		    .script = "alloc a 1K; free a",
-		    .err = { "limit.so:-1\": argument 1, \"-1\": want SIZE, PERCENT%, DEVICE=SIZE" } },
+		    .err = { "limit.so:-1\": argument 1, \"-1\": want SIZE, PERCENT%, "
+			     "DEVICE=SIZE" } },
 		  .chain = "limit:-1" },
 		{ { .row = "P-34: abc",
 		    .script = "alloc a 1K; free a",
@@ -84,11 +85,17 @@ static void shared(void **state)
 			      "alloc b 1M; free b; truth",
 		    .out = "", .quiet = true },
 		  .chain = "limit:1M,shared=test" },
-		{ { .row = "every family, pitched memory with what it is charged",
+		{ { .row = "each family, by both frees",
 		    .ways = HEARD_WAYS,
-		    .script = "async a 512K s; alloc b 256K; info; freeasync a s; free b; sync; info; "
-			      "truth",
+		    .script = "async a 512K s; alloc b 256K; info; freeasync a s; free b; sync; "
+			      "info; truth",
 		    .out = "info 262144 1048576\ninfo 1048576 1048576\n", .quiet = true },
+		  .chain = "limit:1M,shared=test" },
+		{ { .row = "D-03: pitched memory counts with what it is charged",
+		    .ways = HEARD_WAYS,
+		    .script = "pitch a 100 10; info; free a; info",
+		    .out = "pitch a 512\ninfo 1043456 1048576\ninfo 1048576 1048576\n",
+		    .quiet = true },
 		  .chain = "limit:1M,shared=test" },
 		{ { .row = "a failure of the driver gives the claim back",
 		    .ways = HEARD_WAYS,
@@ -103,14 +110,14 @@ static void shared(void **state)
 		  .chain = "retry:backoff=0..0;limit:1M,shared=test;inject:nth=1,count=3" },
 		{ { .row = "with its context",
 		    .ways = DRIVER_WAYS,
-		    .script = "ctx create; alloc a 1M; ctx destroy; ctx create; alloc b 1M; free b; "
-			      "truth",
+		    .script = "ctx create; alloc a 1M; ctx destroy; ctx create; alloc b 1M; "
+			      "free b; truth",
 		    .out = "", .quiet = true },
 		  .chain = "limit:1M,shared=test" },
 		{ { .row = "a child has nothing of its parent's",
 		    .ways = DRIVER_WAYS,
-		    .script = "alloc a 1M; fork { expect 3 alloc b 1K }; free a; alloc c 1M; free c; "
-			      "truth",
+		    .script = "alloc a 1M; fork { expect 3 alloc b 1K }; free a; alloc c 1M; "
+			      "free c; truth",
 		    .out = "", .quiet = true },
 		  .chain = "limit:1M,shared=test" },
 		{ { .row = "what is left at exit is not left in the sum",
@@ -123,6 +130,40 @@ static void shared(void **state)
 		rows[i].run.environment[0] = runtime_setting;
 		run_policies(&rows[i]);
 	}
+}
+
+/* P-29, P-39: while one process has memory the other cannot, and then it can. */
+static void two_processes(void **state)
+{
+	static char chain[1024];
+	struct run first = {
+		.environment = { runtime_setting, chain },
+		.script = "alloc a 600K; info; sleep 1500",
+	};
+	struct run second = {
+		.environment = { runtime_setting, chain },
+		.script = "info; expect 2 alloc b 600K; alloc b 400K; sleep 2000; free b; "
+			  "alloc b 600K; info",
+	};
+	static struct result result;
+	pid_t child;
+	int status;
+
+	(void)state;
+	snprintf(chain, sizeof(chain), "CUWEIR_POLICY=%s/policy/limit.so:1000K,shared=test",
+		 getenv("CUWEIR_TEST_BUILD"));
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		run_once(&first, LINKED, &result);
+		_exit(strcmp(result.out, "info 409600 1024000\n") == 0 ? 0 : 1);
+	}
+	usleep(700000);
+	run_once(&second, SHARED, &result);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_string_equal(result.err, "");
+	assert_string_equal(result.out, "info 409600 1024000\ninfo 409600 1024000\n");
 }
 
 static int set_up(void **state)
@@ -151,6 +192,7 @@ int main(void)
 		cmocka_unit_test(one_process),
 		cmocka_unit_test(wrong),
 		cmocka_unit_test(shared),
+		cmocka_unit_test(two_processes),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -202,7 +202,8 @@ static void log_rows(void **state)
 		  .file = "\"kind\":\"device\",\"device\":0,\"pointer\":\"0x" },
 		{ { .row = "for a person",
 		    .script = "alloc a 1073741823; free a; truth", .out = "",
-		    .err = { ": + 1023.9 MiB (1073741823)  cu", "  total 1023.9 MiB (1073741823)" } },
+		    .err = { ": + 1023.9 MiB (1073741823)  cu",
+			     "  total 1023.9 MiB (1073741823)" } },
 		  .chain = "log" },
 	};
 

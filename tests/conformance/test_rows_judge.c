@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Programs and policies as somebody would write them who has read the header alone: P-11, P-12,
- * P-22, P-30, P-44, P-47, P-62; D-05, D-10 to D-15, D-17 to D-19; C-02 to C-16, C-40 to C-49,
- * C-60, C-82, C-83.
+ * P-22, P-26, P-30, P-44, P-47, P-62; D-05, D-10 to D-15, D-17 to D-19; C-02 to C-16, C-40 to C-49,
+ * C-60, C-82, C-83; D-01, D-23.
  */
 #include "harness.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#define OUTSIDER .plugin = "outsider", .shown = "threshold held failure gave refused waited taken " \
-						"given too"
+#define OUTSIDER                                                                                   \
+	.plugin = "outsider", .shown = "threshold held failure gave refused waited taken given too"
 
 static void policies(void **state)
 {
@@ -19,11 +20,12 @@ static void policies(void **state)
 		{ .row = "a handler that gives its own memory up by cuMemFree", OUTSIDER,
 		  .ways = HEARD_WAYS,
 		  .policies = { "hold=512K" }, .environment = { "CUWEIR_SIM_CAPACITY=1M" },
-		  .script = "alloc a 4K; alloc b 600K; expect 2 alloc c 600K; free a; free b; truth",
+		  .script = "alloc a 4K; alloc b 600K; expect 2 alloc c 600K; free a; free b; "
+			    "truth",
 		  .events = { "threshold 4096\nheld 524288 status=0\nfailure 614400 status=0\n"
 			      "gave up 524288 status=0\nfailure 614400 status=0\n" },
 		  .out = "" },
-		{ .row = "limits by admit: three times one policy, with arguments of its own", OUTSIDER,
+		{ .row = "limits by admit: thrice one policy, with other arguments", OUTSIDER,
 		  .policies = { "limit=64K", "wait=1", "limit=32K" },
 		  .script = "alloc a 20K; expect 2 alloc b 20K; alloc c 12K; expect 2 alloc d 1; "
 			    "free a; async b 20K s; expect 2 pitch e 16 2; expect 2 alloc f 64K; "
@@ -106,6 +108,8 @@ static void runtimes(void **state)
 	run(&one);
 }
 
+#define WANTED "which is no allocation, failed for want of memory "
+
 static void moments(void **state)
 {
 	static const struct run runs[] = {
@@ -119,6 +123,34 @@ static void moments(void **state)
 		  .events = { "allocated size=1000\nallocated size=2000\ndeallocated size=2000\n"
 			      "allocated size=3000\ndeallocated size=3000\nallocated size=5000\n" },
 		  .out = "truth 0 0 5000 1\n" },
+		{ .row = "D-07: a destroyed context of the thread's is not that of the memory",
+		  .ways = HEARD_WAYS, .policies = { "dealloc=8K,debug=1" },
+		  .environment = { "CUWEIR_SIM_FAIL=cuMemFree:1=709", "CUWEIR_REPORT=1" },
+		  .script = "alloc a 8K; expect 709 free a; free a; alloc b 8K; truth",
+		  .events = { "allocated size=8192\n"
+			      "dealloc_threshold total=0 before=8192 status=0\n"
+			      "deallocated size=8192\nallocated size=8192\n" },
+		  .out = "truth 0 0 8192 1\n", .err = { "1 allocations still live" } },
+		{ .row = "P-30: double and foreign frees leave the figures as they are",
+		  .ways = DRIVER_WAYS, .policies = { "" }, .shown = "",
+		  .environment = { "CUWEIR_SIM_CAPACITY=1M", "CUWEIR_REPORT=1" },
+		  .script = "info; alloc a 64K; free a; expect 1 free a; host h 4K; managed m 4K; "
+			    "free m; expect 1 free m; free h; expect 1 free h; info",
+		  .out = "info 1048576 1048576\ninfo 1048576 1048576\n",
+		  .err = { "3 frees of unknown addresses", "device memory: 0 B (0 B) in use",
+			   "0 allocations still live" } },
+		{ .row = "D-23: what is no allocation is not retried, but named",
+		  .program = "judge", .script = "wants", .ways = RUNTIME_WAYS,
+		  .policies = { "retry=always" },
+		  .environment = { "CUWEIR_SIM_FAIL=cuModuleLoadData:1-2=2,cuLaunchKernel:1-2=2,"
+				   "cuCtxCreate:1-2=2,cuStreamCreate:2=2", "CUWEIR_REPORT=1" },
+		  .shown = "alloc_failure alloc_failed admit", .events = { "" },
+		  .out = "module 2\nlaunch 2\ncontext 2\nstream 0\nmodule 2\nlaunch 2\n"
+			 "context 2\nstream 2\n",
+		  .err = { "cuModuleLoadData, " WANTED "2 times",
+			   "cuLaunchKernel, " WANTED "2 times",
+			   "cuCtxCreate_v2, " WANTED "2 times",
+			   "cuStreamCreate, " WANTED "1 times" } },
 		{ .row = "D-18: a driver that is closed and opened again", .program = "reload",
 		  .ways = DLSYM, .policies = { "debug=1" }, .unaudited = true,
 		  .events = { "allocated size=1000\nallocated size=2000\ndeallocated size=1000\n"
@@ -155,6 +187,89 @@ static void contexts(void **state)
 	}
 }
 
+/* D-14: every crossing of every threshold is told, once, whatever eight threads do. */
+static void crowd(void **state)
+{
+	(void)state;
+	for (int seed = 1; seed <= 4; seed++) {
+		char policy[64];
+		char script[64];
+		const struct run one = {
+			.row = "D-14: the balance of many thresholds", .program = "judge",
+			.script = script, .ways = RUNTIME_WAYS, .plugin = "balance",
+			.policies = { policy }, .shown = "balance", .out = "",
+			.events = { "balance wrong=0 events=many odd=0\n" },
+			.environment = { "CUWEIR_SIM_DEVICES=2" },
+		};
+
+		snprintf(policy, sizeof(policy), "seed=%d,count=%d", seed, 1 << (2 * seed));
+		snprintf(script, sizeof(script), "crowd,%d", seed);
+		run(&one);
+	}
+}
+
+/* P-26: no memory for a record: the program has its own all the same, and all is counted. */
+static void starved(void **state)
+{
+	static struct result result;
+	static const struct run one = {
+		.row = "P-26: no memory for records", .program = "judge", .script = "starved",
+		.ways = SHARED | STATIC, .policies = { "" }, .shown = "", .out = "all 200000\n",
+		.preload = "tests/conformance/starving.so", .environment = { "CUWEIR_REPORT=1" },
+		.err = { "4096 B (4.0 KiB) in use", "1 allocations still live" },
+	};
+	unsigned long long frees = 0;
+	unsigned long long unrecorded = 0;
+
+	(void)state;
+	run(&one);
+	run_once(&one, SHARED, &result);
+	assert_int_equal(sscanf(strstr(result.err, "retries\n") + strlen("retries\n"),
+				"cuweir[%*d]: %llu frees of unknown addresses, %llu", &frees,
+				&unrecorded), 2);
+	assert_true(unrecorded > 0 && unrecorded < 200000);
+	assert_int_equal(frees, unrecorded);
+}
+
+/* D-01: CUWEIR_MAX_RETRIES=N is at most N + 1 calls of the driver, counted by the driver. */
+static void driver_calls(void **state)
+{
+	static struct result result;
+	char path[] = "/tmp/cuweir-calls-XXXXXX";
+	char trace[64];
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	snprintf(trace, sizeof(trace), "CUWEIR_SIM_TRACE=%s", path);
+	for (int retries = 0; retries <= 6; retries += 3) {
+		char most[64];
+		/* Each of the chain says yes for ever, and all together may not. */
+		const struct run one = {
+			.policies = { "retry=always", "retry=always", "retry=1" },
+			.environment = { trace, most, "CUWEIR_SIM_CAPACITY=1M" },
+			.script = "expect 2 alloc a 2M",
+		};
+		char line[512];
+		int calls = 0;
+		FILE *file;
+
+		snprintf(most, sizeof(most), "CUWEIR_MAX_RETRIES=%d", retries);
+		assert_int_equal(truncate(path, 0), 0);
+		run_once(&one, LINKED, &result);
+		assert_int_equal(result.exit_status, 0);
+		file = fopen(path, "r");
+		assert_non_null(file);
+		while (fgets(line, sizeof(line), file) != NULL) {
+			calls += strncmp(line, "cuMemAlloc_v2 ", 14) == 0;
+		}
+		fclose(file);
+		assert_int_equal(calls, retries + 1);
+	}
+	unlink(path);
+}
+
 /* The same output with us as without, and nothing on stderr. */
 static void same_as_without(const char *script)
 {
@@ -183,7 +298,19 @@ static void same_as_without(const char *script)
 
 static void odd(void **state)
 {
+	static const struct run one = {
+		.row = "D-04, R-15, C-08, C-13 to C-16: no events but of what was there",
+		.program = "judge", .script = "odd", .ways = RUNTIME_WAYS,
+		.policies = { "debug=1,retry=always" },
+		.shown = "allocated deallocated alloc_failure",
+		.events = { "allocated size=4096 kind=1\ndeallocated size=4096 kind=1\n"
+			    "allocated size=4096 kind=3\ndeallocated size=4096 kind=3\n"
+			    "allocated size=4096 device=0\nallocated size=3000 device=0\n"
+			    "deallocated size=3000\ndeallocated size=4096\n" },
+	};
+
 	(void)state;
+	run(&one);
 	same_as_without("odd");
 	same_as_without("captures");
 }
@@ -213,8 +340,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(policies), cmocka_unit_test(mixed),    cmocka_unit_test(runtimes),
-		cmocka_unit_test(moments),  cmocka_unit_test(contexts), cmocka_unit_test(odd),
-		cmocka_unit_test(matrix),
+		cmocka_unit_test(moments),  cmocka_unit_test(contexts), cmocka_unit_test(crowd),
+		cmocka_unit_test(odd),	    cmocka_unit_test(matrix),
+		cmocka_unit_test(starved),  cmocka_unit_test(driver_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

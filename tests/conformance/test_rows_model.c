@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random programs under random chains, held against the model in model.c: R-01 to R-08, R-10,
- * R-18 to R-27, R-33, R-40 to R-42, R-46 to R-48; D-03, D-06 to D-08, D-10, D-12, D-17; P-22,
+ * R-18 to R-27, R-33, R-40 to R-42, R-46 to R-48; D-03, D-05 to D-08, D-10, D-12, D-13, D-17; P-22,
  * P-50. Each case is told by its seed: CUWEIR_TEST_SEED begins elsewhere, CUWEIR_TEST_CASES
  * makes more of them.
  */
@@ -19,7 +19,6 @@ struct program {
 	uint64_t seed;
 	uint64_t draws;
 	bool resets;     /* with ends of contexts, and then without streams of its own */
-	int device;
 	struct model_item items[MODEL_ITEMS];
 	char script[SCRIPT];
 	size_t length;
@@ -61,7 +60,14 @@ static const char *a_stream(struct program *program, int device)
 {
 	static const char *const names[] = { "s0", "s1" };
 
-	return program->resets || below(program, 3) == 0 ? "0" : names[device];
+	switch (below(program, 4)) {
+	case 0:
+		return "0";
+	case 1:
+		return "ptds";
+	default:
+		return program->resets ? "0" : names[device];
+	}
 }
 
 static void allocate(struct program *program, int index)
@@ -72,7 +78,7 @@ static void allocate(struct program *program, int index)
 	char what[64];
 	const char *stream;
 
-	*item = (struct model_item){ .context_bound = true, .device = program->device,
+	*item = (struct model_item){ .context_bound = true, .device = program->model.device,
 				     .kind = MODEL_DEVICE, .requested = size, .charged = size,
 				     .undo = MODEL_FREE };
 	switch (below(program, 7)) {
@@ -102,8 +108,8 @@ static void allocate(struct program *program, int index)
 			item->device = (int)below(program, MODEL_DEVICES);
 		}
 		stream = a_stream(program, item->device);
-		if (strcmp(stream, "0") == 0) {
-			item->device = program->device;
+		if (stream[0] != 's') {
+			item->device = program->model.device;
 		}
 		snprintf(what, sizeof(what), "async n%d %llu %s", index,
 			 (unsigned long long)size, stream);
@@ -141,7 +147,7 @@ static void move(struct program *program)
 		say(program, "expect %d reset %d; ",
 		    model_reset(&program->model, program->items, MODEL_ITEMS, device), device);
 	}
-	program->device = device;
+	program->model.device = device;
 	say(program, "device %d; ", device);
 }
 
@@ -167,6 +173,7 @@ static void make_streams(struct program *program)
 					   .undo = MODEL_FREE_ASYNC };
 
 		say(program, "device %d; ", device);
+		program->model.device = device;
 		if (program->resets) {
 			continue;
 		}
@@ -247,6 +254,7 @@ static void choose_chain(struct program *program)
 	struct model *model = &program->model;
 
 	model->count = 1 + (int)below(program, MODEL_POLICIES);
+	model->budget = below(program, 3) == 0 ? 1 + below(program, DECIDE_RANGE) : 0;
 	for (int i = 0; i < model->count; i++) {
 		struct model_policy *policy = &model->policies[i];
 		unsigned int *percent = policy->percent;
@@ -260,11 +268,16 @@ static void choose_chain(struct program *program)
 		}
 		percent[DECIDE_RETRY] *= 2;
 		percent[DECIDE_ADMIT] /= 3;
+		/* What goes with a context, a policy would have to forget. */
+		percent[DECIDE_NEST] = program->resets ? 0 : (unsigned int)below(program, 2) * 30;
+		model->nests |= percent[DECIDE_NEST] != 0;
 		snprintf(program->chain[i], sizeof(program->chain[i]),
-			 "seed=%llu,up=%zu,down=%zu,veto=%u,status=%u,retry=%u,admit=%u,switch=%u",
+			 "seed=%llu,up=%zu,down=%zu,veto=%u,status=%u,retry=%u,admit=%u,"
+			 "switch=%u,nest=%u,budget=%llu",
 			 (unsigned long long)policy->seed, policy->count[0], policy->count[1],
 			 percent[DECIDE_VETO], percent[DECIDE_STATUS], percent[DECIDE_RETRY],
-			 percent[DECIDE_ADMIT], percent[DECIDE_SWITCH]);
+			 percent[DECIDE_ADMIT], percent[DECIDE_SWITCH], percent[DECIDE_NEST],
+			 (unsigned long long)model->budget);
 	}
 }
 
@@ -276,6 +289,9 @@ static void forget(struct program *program)
 	}
 	free(program);
 }
+
+#define SHOWN "admit alloc_threshold dealloc_threshold alloc_failure alloc_failed allocated " \
+	      "context_ended"
 
 static void run_case(uint64_t seed)
 {
@@ -300,10 +316,8 @@ static void run_case(uint64_t seed)
 	choose_failures(program);
 	write_program(program);
 	one.plugin = plugins[plugin];
-	one.shown = program->resets ? "admit alloc_threshold dealloc_threshold alloc_failure "
-				      "alloc_failed allocated context_ended"
-				    : "admit alloc_threshold dealloc_threshold alloc_failure "
-				      "alloc_failed allocated context_ended deallocated before_free";
+	one.ways = model->nests ? HEARD_WAYS : ALL_WAYS;
+	one.shown = program->resets ? SHOWN : SHOWN " deallocated before_free";
 	one.environment[0] = "CUWEIR_SIM_DEVICES=2";
 	one.environment[1] = model->rule_count > 0 ? program->fail : "CUWEIR_REPORT=0";
 	for (int i = 0; i < model->count; i++) {

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the commands of the documents' `console` blocks, each document in a directory of its own with
-the programs that they speak of, and compares what comes with what stands there.
+"""Runs the commands of the documents' `console` blocks, each document in a directory of its own
+with the programs that they speak of, and compares what comes with what stands there.
 
 A line `...` stands for any lines; process ids, addresses and offsets, and times may differ. A block
 `console gpu` wants a real GPU, or programs that are not here, and is not run: it says so.
 """
 import os
+import pty
 import re
 import shutil
 import subprocess
@@ -46,16 +47,33 @@ def environment(directory):
 
 
 def commands(block):
-    """(command, expected output); a command goes on after a backslash at the end of its line."""
+    """(command, expected output); a command goes on in lines that begin with "> "."""
     found = []
     for line in block.splitlines():
         if line.startswith("$ "):
             found.append([line[2:], ""])
-        elif found and found[-1][0].endswith("\\") and found[-1][1] == "":
-            found[-1][0] += "\n" + line.removeprefix("> ")
+        elif found and line.startswith("> ") and found[-1][1] == "":
+            found[-1][0] += "\n" + line[2:]
         elif found:
             found[-1][1] += line + "\n"
     return found
+
+
+def output(command, directory):
+    """As on a terminal, where a program's lines come when it writes them."""
+    ours, theirs = pty.openpty()
+    text = b""
+    with subprocess.Popen(["timeout", "60", "bash", "-c", command], cwd=directory,
+                          stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs,
+                          env=environment(directory)):
+        os.close(theirs)
+        try:
+            while piece := os.read(ours, 65536):
+                text += piece
+        except OSError:
+            pass  # the last one that had it open has closed it
+    os.close(ours)
+    return text.decode().replace("\r\n", "\n")
 
 
 def run_document(path):
@@ -76,14 +94,11 @@ def run_document(path):
                 if gpu:
                     skipped += 1
                     continue
-                done = subprocess.run(["bash", "-c", command], cwd=directory, text=True,
-                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                      stderr=subprocess.STDOUT, env=environment(directory),
-                                      timeout=60, check=False)
+                got = output(command, directory)
                 ran += 1
-                if not matches(expected, done.stdout):
+                if not matches(expected, got):
                     failures += 1
-                    print(f"{path}: $ {command}\n--- expected\n{expected}--- got\n{done.stdout}")
+                    print(f"{path}: $ {command}\n--- expected\n{expected}--- got\n{got}")
     print(f"{os.path.relpath(path, SOURCE)}: {ran} commands, {skipped} for a real GPU")
     return failures
 

@@ -15,6 +15,7 @@ enum decide_what {
 	DECIDE_RETRY,  /* on_alloc_failure */
 	DECIDE_ADMIT,
 	DECIDE_SWITCH, /* of debug, in on_alloc_threshold */
+	DECIDE_NEST,   /* memory of its own, in on_alloc_threshold and on_alloc_failure */
 	DECIDE_UP,     /* the alloc thresholds */
 	DECIDE_DOWN,
 	DECIDE_KINDS,

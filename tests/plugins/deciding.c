@@ -3,7 +3,8 @@
  * A policy for tests that answers by decide.h and writes a line for each callback.
  *
  * Arguments: file=NAME (required), seed=N, up=N and down=N (how many thresholds), and the
- * percentages veto=N, status=N, retry=N, admit=N, switch=N.
+ * percentages veto=N, status=N, retry=N, admit=N, switch=N, nest=N; budget=BYTES of device
+ * memory on each device.
  *
  * Built three times: deciding (thresholds of all kinds), deciding_plain (of device memory),
  * deciding_minimal (all kinds, without admit and before_free).
@@ -11,6 +12,7 @@
 #include "args.h"
 #include "decide.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -24,6 +26,8 @@ struct deciding {
 	uint64_t asked[DECIDE_KINDS];
 	uint64_t *lists[2];
 	size_t counts[2];
+	uint64_t budget;
+	uint64_t kept; /* memory that it took in a callback */
 };
 
 typedef unsigned long long ull;
@@ -74,6 +78,28 @@ static const uint64_t *dealloc_thresholds(void *state, size_t *ret_count)
 	return list(state, 1, ret_count);
 }
 
+/* Takes memory by the program's driver, or gives back what it has. */
+static void nest(struct deciding *self)
+{
+	int (*take)(uint64_t *, size_t) = NULL;
+	int (*give)(uint64_t) = NULL;
+	uint64_t drawn = draw(self, DECIDE_NEST);
+	void *driver;
+
+	if (!decide_yes(drawn, (unsigned int)self->percent[DECIDE_NEST])) {
+		return;
+	}
+	driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	driver = driver != NULL ? driver : RTLD_DEFAULT;
+	*(void **)&take = dlsym(driver, "cuMemAlloc_v2");
+	*(void **)&give = dlsym(driver, "cuMemFree_v2");
+	if (self->kept == 0) {
+		(void)take(&self->kept, 1 + drawn / 100 % 5000);
+	} else if (give(self->kept) == 0) {
+		self->kept = 0;
+	}
+}
+
 static int on_alloc_threshold(void *state, uint64_t total, const struct cuweir_event *event)
 {
 	struct deciding *self = state;
@@ -82,6 +108,7 @@ static int on_alloc_threshold(void *state, uint64_t total, const struct cuweir_e
 	if (decide_yes(draw(self, DECIDE_SWITCH), (unsigned int)self->percent[DECIDE_SWITCH])) {
 		self->host->set_debug(self->host, !self->host->get_debug(self->host));
 	}
+	nest(self);
 	tell(self, "alloc_threshold", total, event, status);
 	return status;
 }
@@ -107,6 +134,7 @@ static bool on_alloc_failure(void *state, uint64_t size, int retry_count,
 	if (size != event->requested || retry_count != (int)event->retry_count) {
 		line(self, "the arguments of alloc_failure are not its event's");
 	}
+	nest(self);
 	tell(self, "alloc_failure", (uint64_t)retry_count, event, again);
 	return again;
 }
@@ -153,6 +181,7 @@ static bool read_pair(struct deciding *self, const struct args_pair *pair)
 	static const char *const percents[DECIDE_KINDS] = {
 		[DECIDE_VETO] = "veto",	  [DECIDE_STATUS] = "status", [DECIDE_RETRY] = "retry",
 		[DECIDE_ADMIT] = "admit", [DECIDE_SWITCH] = "switch",
+		[DECIDE_NEST] = "nest",
 	};
 	char path[512];
 
@@ -167,7 +196,8 @@ static bool read_pair(struct deciding *self, const struct args_pair *pair)
 			return args_number(pair->value, &self->percent[what]);
 		}
 	}
-	return (args_is(pair->key, "seed") && args_number(pair->value, &self->seed)) ||
+	return (args_is(pair->key, "budget") && args_number(pair->value, &self->budget)) ||
+	       (args_is(pair->key, "seed") && args_number(pair->value, &self->seed)) ||
 	       (args_is(pair->key, "up") && args_number(pair->value, &self->counts[0])) ||
 	       (args_is(pair->key, "down") && args_number(pair->value, &self->counts[1]));
 }
@@ -193,6 +223,9 @@ static int open_deciding(const struct cuweir_host *host, const char *arguments, 
 			self->lists[which][i] = decide_threshold(decide_draw(
 				self->seed, which == 0 ? DECIDE_UP : DECIDE_DOWN, i));
 		}
+	}
+	for (int device = 0; self->budget != 0 && device < 2; device++) {
+		host->set_budget(host, device, 0, self->budget);
 	}
 	*ret_state = self;
 	return CUWEIR_SUCCESS;

@@ -96,7 +96,8 @@ static void test_refusals(void **state)
 	struct fake_host fake;
 	fake_host_init(&fake);
 	assert_string_equal(fake_open_refused(&fake, policy, "format=xml"),
-			    "argument 1, \"format=xml\": want format=text, format=csv or format=json");
+			    "argument 1, \"format=xml\": want format=text, format=csv or "
+			    "format=json");
 	assert_string_equal(fake_open_refused(&fake, policy, "format=csv,flush=never"),
 			    "argument 2, \"flush=never\": want flush=line or flush=block");
 	assert_string_equal(fake_open_refused(&fake, policy, "debug=2"),

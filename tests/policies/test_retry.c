@@ -110,7 +110,8 @@ static void test_refusals(void **state)
 	static const char *const wrong[][2] = {
 		{ "max=x", "argument 1, \"max=x\": want max=N, 0 to 1000000" },
 		{ "max=1000001", "want max=N" },
-		{ "max=3,backoff=1..2", "argument 2, \"backoff=1..2\": want backoff=FIRST..LONGEST" },
+		{ "max=3,backoff=1..2",
+		  "argument 2, \"backoff=1..2\": want backoff=FIRST..LONGEST" },
 		{ "backoff=2ms..1ms", "FIRST not above LONGEST" },
 		{ "backoff=1ms..", "want backoff=" },
 		{ "backoff", "want backoff=" },

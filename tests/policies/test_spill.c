@@ -74,7 +74,8 @@ static void *open_spill(struct fake_host *fake, const char *arguments)
 }
 
 /* As the shim does: an attempt, the question, another attempt. */
-static void *allocate(struct fake_host *fake, void *spill, uint64_t size, struct cuweir_event *event)
+static void *allocate(struct fake_host *fake, void *spill, uint64_t size,
+		      struct cuweir_event *event)
 {
 	*event = fake_event(size, 0, 0);
 	event->context = (void *)0xc0;
