@@ -42,6 +42,7 @@ static void *allocate(uint64_t size, uint64_t alignment, uint32_t flags, bool or
 {
 	struct cw_direct direct = {
 		.size = size,
+		.alignment = (uint16_t)alignment,
 		.ordered = ordered,
 		.resizable = (flags & CUWEIR_ALLOCATOR_RESIZABLE) != 0,
 		.stream = stream,
@@ -82,7 +83,7 @@ CUWEIR_EXPORT void *cuweir_reallocate(void *memory, uint64_t alignment, uint64_t
 	if (memory == NULL || new_size == 0 || !can_align(alignment) || host() == NULL) {
 		return NULL;
 	}
-	return cw_direct_reallocate(memory, new_size, SITE);
+	return cw_direct_reallocate(memory, alignment, new_size, SITE);
 }
 
 CUWEIR_EXPORT int cuweir_set_event_handler(const struct cuweir_event_handler *handler, void *state,

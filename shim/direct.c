@@ -94,6 +94,7 @@ static void fill(struct cw_request *request, const struct cw_direct *direct, enu
 	request->perform = perform;
 	request->undo = give_to_driver;
 	request->servable = true;
+	request->alignment = direct->alignment;
 	request->budget = direct->budget;
 	request->claimed = direct->claimed;
 	request->keep_claim = direct->claimed != 0;
@@ -179,15 +180,42 @@ static CUresult copy(void *to, void *from, uint64_t size)
 	return result == CUDA_SUCCESS ? synchronize() : result;
 }
 
-void *cw_direct_reallocate(void *memory, uint64_t new_size, const void *site)
+/* By the policy that serves it; NULL where it does not. */
+static void *reallocate_served(const struct cw_record *known, uint64_t alignment,
+			       uint64_t new_size, const void *site)
 {
-	struct cw_direct direct = { .size = new_size, .resizable = true, .site = site };
+	struct cw_request request;
+	struct cw_record detached;
+
+	if (!cw_serve_can_reallocate(known) || !cw_ledger_remove(known->address, &detached)) {
+		return NULL;
+	}
+	cw_driver_request(&request, CW_HOOK_cuMemAlloc_v2, site, NULL, 0);
+	cw_facts_of(&request, &detached);
+	request.pointer = detached.address;
+	request.in_callback = cw_thread.in_callback;
+	if (request.in_callback != 0) {
+		request.flags |= CUWEIR_EVENT_NESTED;
+	}
+	return cw_serve_reallocate(&request, &detached, alignment, new_size);
+}
+
+void *cw_direct_reallocate(void *memory, uint64_t alignment, uint64_t new_size,
+			   const void *site)
+{
+	struct cw_direct direct = { .size = new_size, .alignment = (uint16_t)alignment,
+				    .resizable = true, .site = site };
+	void *moved;
 	struct cw_record known;
 	struct cw_where where;
 	uint8_t flags;
 
 	if (!find(memory, &known, &flags) || (flags & CW_ORIGIN_RESIZABLE) == 0) {
 		return NULL;
+	}
+	moved = reallocate_served(&known, alignment, new_size, site);
+	if (moved != NULL) {
+		return moved;
 	}
 	if (new_size <= known.size) {
 		return memory;

@@ -11,6 +11,7 @@
 
 struct cw_direct {
 	uint64_t size;
+	uint16_t alignment;       /* for a policy that serves; what CUDA gives does for all */
 	bool ordered;             /* in the order of `stream`; else valid in every stream */
 	bool resizable;
 	CUstream stream;
@@ -32,7 +33,8 @@ CUresult cw_direct_allocate(struct cw_direct *direct);
 CUresult cw_direct_free(void *memory, bool ordered, CUstream stream, const void *site);
 
 /* NULL where it was not done, and the old memory is as it was. */
-void *cw_direct_reallocate(void *memory, uint64_t new_size, const void *site);
+void *cw_direct_reallocate(void *memory, uint64_t alignment, uint64_t new_size,
+			   const void *site);
 
 /*
  * The library was loaded privately: no door hears anything, so that captures have to be asked

@@ -54,6 +54,7 @@ static inline void cw_driver_request(struct cw_request *request, enum cw_hook_id
 	request->claimed = 0;
 	request->servable = false;
 	request->keep_claim = false;
+	request->alignment = 0;
 	request->owner = 0;
 	request->next_status = CUDA_SUCCESS;
 	request->untold = false;

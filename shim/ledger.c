@@ -129,8 +129,7 @@ static __attribute__((noinline)) int enter_locked(struct cw_shard *shard, uint64
  * A search that goes further than the home group is the time to split a segment, if the shard
  * has enough records for one more: the fullest ones meet most of these, so that they are split
  * one by one while the number of records doubles, and not all at once, at the end, when all
- * are full. Measured at 100,000 live, where they were: a pair took 22% more than beside 10, and
- * takes 5% more; and the worst moment cost 38.4 bytes a record, and costs 35.
+ * are full (docs/performance.md).
  */
 #define ENOUGH 120u
 

@@ -10,11 +10,9 @@
  * down, calls nothing but mmap, madvise, the futex system call and memcpy, keeps errno.
  * No memory is taken before the first insert.
  *
- * Cost (measured, tests/bench/ledger_bench.sh): 16-byte slots; 33.8 bytes for each live
- * allocation at 1 million and 27.4 at 10 million, everything included, and below 40 from 30,000
- * on. A pair takes 206 instructions beside 10 others, 5% more beside 1 million, 9% beside 10
- * million, and 12% beside 100,000, where segments happen to be fullest. Growth is done in pieces
- * of 4 KiB, so that the worst insert of 10 million took 14,300 instructions.
+ * Cost: 16-byte slots, below 40 bytes for each live allocation from 30,000 on, everything
+ * included; the figures, in instructions too, are in docs/performance.md. Growth is done in
+ * pieces of 4 KiB, so that no insert takes long. The usual case is in ledger_inline.h.
  * Memory is kept for reuse, not returned, when allocations go.
  */
 #ifndef CW_LEDGER_H
@@ -97,7 +95,7 @@ void cw_record_list_release(struct cw_record_list *list);
 /* Number of records; exact when nothing is in flight. */
 uint64_t cw_ledger_live(void);
 
-/* Address space taken so far for records, with all that belongs to them. */
+/* Memory taken so far for records, with all that belongs to them. */
 size_t cw_ledger_bytes_mapped(void);
 
 /* How often a thread found this shard's lock held. For benches. */

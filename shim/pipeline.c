@@ -140,7 +140,7 @@ static CW_COLD CUresult free_unknown(struct cw_request *request)
 	return result;
 }
 
-static void facts_of(struct cw_request *request, const struct cw_record *detached)
+void cw_facts_of(struct cw_request *request, const struct cw_record *detached)
 {
 	const struct cw_origin *origin = cw_origin_get(detached->origin);
 	struct cw_handle entry;
@@ -201,7 +201,7 @@ static CUresult settle(struct cw_request *request, const struct cw_record *detac
 CW_COLD CUresult cw_deallocate_rest(struct cw_request *request, const struct cw_record *detached,
 				    CUresult result, bool settled)
 {
-	facts_of(request, detached);
+	cw_facts_of(request, detached);
 	start(request);
 	return settle(request, detached, result, settled);
 }
@@ -210,7 +210,7 @@ CUresult cw_deallocate_detached(struct cw_request *request, const struct cw_reco
 {
 	CUresult result;
 
-	facts_of(request, detached);
+	cw_facts_of(request, detached);
 	start(request);
 	if (CW_UNLIKELY(cw_chain.has_before_free)) {
 		request->before = cw_total_current(request->device, request->kind);
@@ -252,7 +252,7 @@ void cw_forget(struct cw_request *request)
 	if (!cw_ledger_remove(cw_request_key(request), &detached)) {
 		return;
 	}
-	facts_of(request, &detached);
+	cw_facts_of(request, &detached);
 	start(request);
 	if (CW_UNLIKELY(cw_chain.has_before_free)) {
 		request->before = cw_total_current(request->device, request->kind);

@@ -78,6 +78,7 @@ struct cw_request {
 	uint64_t claimed;
 	bool servable;           /* a policy with an allocator may serve it */
 	bool keep_claim;         /* a reservation's: given back only at the final outcome */
+	uint16_t alignment;      /* that an allocator is asked for; 0: any */
 	uint16_t owner;          /* the policy whose memory it is, as place + 1; 0: the driver's */
 	int next_status;         /* how a policy's `next` failed for it, 0 where it did not */
 	uint64_t before;
@@ -110,6 +111,9 @@ CUresult cw_deallocate(struct cw_request *request);
  * books have it, with before and after; a free's record is out of the ledger.
  */
 struct cw_record;
+/* What a record says, for the operation that ends it. */
+void cw_facts_of(struct cw_request *request, const struct cw_record *detached);
+
 CUresult cw_allocate_rest(struct cw_request *request, CUresult result, bool entered);
 CUresult cw_deallocate_detached(struct cw_request *request, const struct cw_record *detached);
 CUresult cw_deallocate_rest(struct cw_request *request, const struct cw_record *detached,

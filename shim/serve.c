@@ -4,7 +4,11 @@
 #include <errno.h>
 
 #include "grant.h"
+#include "handlers.h"
 #include "host.h"
+#include "ledger.h"
+#include "origins.h"
+#include "release.h"
 #include "resolve.h"
 #include "thread.h"
 #include "where.h"
@@ -93,6 +97,11 @@ bool cw_serves(const struct cw_policy *policy, const struct cw_request *request)
 	       (cw_thread.in_callback & policy->bit) == 0;
 }
 
+static uint32_t flags_of(const struct cw_request *request)
+{
+	return request->origin_flags & CW_ORIGIN_RESIZABLE ? CUWEIR_ALLOCATOR_RESIZABLE : 0;
+}
+
 /*
  * Memory of a synchronous call is valid in every stream at once (D-20): where the policy has
  * only the stream-ordered form, its stream, the legacy one, is waited for.
@@ -104,10 +113,11 @@ static void *allocate_sync(const struct cw_policy *policy, struct cw_request *re
 	void *memory;
 
 	if (allocator->allocate != NULL) {
-		return allocator->allocate(policy->state, request->requested, 0, 0);
+		return allocator->allocate(policy->state, request->requested, request->alignment,
+					   flags_of(request));
 	}
-	memory = allocator->allocate_async(policy->state, request->requested, 0, 0,
-					   CU_STREAM_LEGACY);
+	memory = allocator->allocate_async(policy->state, request->requested, request->alignment,
+					   flags_of(request), CU_STREAM_LEGACY);
 	synchronize = (stream_synchronize_fn)cw_real_of(CW_HOOK_cuStreamSynchronize);
 	if (memory != NULL && synchronize != NULL) {
 		synchronize(CU_STREAM_LEGACY);
@@ -129,9 +139,9 @@ CUresult cw_serve(struct cw_request *request, uint32_t place)
 	}
 	visit = enter(policy, request, context, &event);
 	if (is_stream_ordered(request) && policy->table.allocator->allocate_async != NULL) {
-		memory = policy->table.allocator->allocate_async(policy->state,
-								 request->requested, 0, 0,
-								 request->stream);
+		memory = policy->table.allocator->allocate_async(
+			policy->state, request->requested, request->alignment, flags_of(request),
+			request->stream);
 	} else {
 		memory = allocate_sync(policy, request);
 	}
@@ -210,4 +220,60 @@ CUresult cw_serve_undo(struct cw_request *request)
 CUresult cw_serve_free(struct cw_request *request)
 {
 	return give_back(request, is_stream_ordered(request));
+}
+
+/* What a move means to the handlers; a status of theirs changes nothing, as it is done. */
+static void tell_moved(struct cw_request *request, uint32_t place)
+{
+	for (uint32_t i = place + 1; i > cw_chain_first(); i--) {
+		struct cw_policy *policy = &cw_chain.policies[i - 1];
+
+		if (cw_watches(policy, request) &&
+		    cw_thresholds_up(cw_list(&policy->alloc), request->device, request->before,
+				     request->after)) {
+			(void)cw_tell_alloc_threshold(policy, request);
+		}
+		if (cw_gets_debug(policy, request)) {
+			cw_tell_allocated(policy, request);
+		}
+	}
+}
+
+void *cw_serve_reallocate(struct cw_request *request, const struct cw_record *detached,
+			  uint64_t alignment, uint64_t new_size)
+{
+	uint32_t place = request->owner - 1u;
+	const struct cw_policy *policy = &cw_chain.policies[place];
+	uint8_t origin_flags = request->origin_flags;
+	struct cuweir_event event;
+	struct visit visit;
+	void *moved;
+
+	visit = enter(policy, request, request->context, &event);
+	moved = policy->table.allocator->reallocate(policy->state,
+						    (void *)(uintptr_t)request->pointer,
+						    alignment, new_size);
+	leave(&visit);
+	if (moved == NULL) {
+		cw_ledger_insert(detached->address, detached->size, detached->origin);
+		return NULL;
+	}
+	cw_release_settle(request);
+	(void)cw_release_tell(request, 0);
+	request->requested = new_size;
+	request->charged = new_size;
+	request->origin_flags = origin_flags;
+	if (cw_grant_served(request, place, moved) == CUDA_SUCCESS) {
+		tell_moved(request, place);
+	}
+	return moved;
+}
+
+bool cw_serve_can_reallocate(const struct cw_record *record)
+{
+	uint32_t owner = cw_origin_get(record->origin)->policy;
+
+	return owner != 0 && owner <= cw_chain_count() &&
+	       cw_chain.policies[owner - 1].table.allocator->reallocate != NULL &&
+	       (cw_thread.in_callback & cw_chain.policies[owner - 1].bit) == 0;
 }

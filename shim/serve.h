@@ -20,6 +20,15 @@ CUresult cw_serve(struct cw_request *request, uint32_t place);
 CUresult cw_serve_undo(struct cw_request *request);
 CUresult cw_serve_free(struct cw_request *request);
 
+/*
+ * Has the policy whose memory it is grow or shrink it; `detached` is its record, out of the
+ * ledger, and the request's facts are those of it. NULL: not done, and all is as it was.
+ */
+struct cw_record;
+bool cw_serve_can_reallocate(const struct cw_record *record);
+void *cw_serve_reallocate(struct cw_request *request, const struct cw_record *detached,
+			  uint64_t alignment, uint64_t new_size);
+
 /* The next of struct cuweir_host. */
 extern const struct cuweir_allocator cw_next;
 

@@ -20,7 +20,7 @@
 #define LINK 2 /* the word of a spare segment that leads to the next: of slot 0, not its tags */
 
 /* Of 239 records: where joining begins, and what may be joined (splits come above 220). */
-#define LOW(capacity) ((capacity) * 15 / 32)
+#define LOW(capacity) ((capacity) * 12 / 32)
 #define JOINED(capacity) ((capacity) * 51 / 64)
 #define JOIN_TRIES 4
 #define JOIN_PAUSE 16
@@ -96,9 +96,10 @@ static struct cw_segment *segment_new(struct cw_shard *shard)
 		if (memory == NULL) {
 			return NULL;
 		}
-		shard->chunk_left = (uint16_t)(bytes / CW_SEGMENT_BYTES);
+		__atomic_store_n(&shard->chunk_left, (uint16_t)(bytes / CW_SEGMENT_BYTES),
+			__ATOMIC_RELAXED);
 	}
-	shard->chunk_left--;
+	__atomic_store_n(&shard->chunk_left, (uint16_t)(shard->chunk_left - 1), __ATOMIC_RELAXED);
 	shard->chunk = memory + CW_SEGMENT_BYTES;
 	return (struct cw_segment *)(void *)memory;
 }
@@ -349,7 +350,7 @@ void cw_shards_forget(struct cw_shard *shards, unsigned count)
 		__atomic_store_n(&shard->pages, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&shard->sequence, 0, __ATOMIC_RELAXED);
 		shard->chunk = NULL;
-		shard->chunk_left = 0;
+		__atomic_store_n(&shard->chunk_left, 0, __ATOMIC_RELAXED);
 		shard->wiped = false;
 		shard->low_water = 0;
 		shard->spare = NULL;
@@ -367,8 +368,10 @@ size_t cw_shards_mapped(struct cw_shard *shards, unsigned count)
 	size_t bytes = 0;
 
 	for (unsigned i = 0; i < count; i++) {
+		/* A segment that was never used is mapped, and no memory. */
 		bytes += (size_t)CW_SEGMENT_BYTES *
-			__atomic_load_n(&shards[i].pages, __ATOMIC_RELAXED);
+			(__atomic_load_n(&shards[i].pages, __ATOMIC_RELAXED) -
+				__atomic_load_n(&shards[i].chunk_left, __ATOMIC_RELAXED));
 	}
 	return bytes;
 }

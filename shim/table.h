@@ -9,7 +9,7 @@
  * So a single insert moves about a hundred records at most, whatever the size of the table.
  *
  * Growth alone never leaves segments less than half full. Records that come and go do, since
- * chance fills a segment here and there; so when a shard has fewer than 112 records of 239
+ * chance fills a segment here and there; so when a shard has fewer than 89 records of 239
  * for each segment, a removal looks for two halves that fit into one.
  *
  * Memory comes from mmap, 16 or 64 KiB at a time for each shard, and is kept. In a fork child

@@ -244,8 +244,9 @@ struct cuweir_allocator {
 	/*
 	 * Grows or shrinks `memory` to `new_size` bytes, in place or by moving min(old, new)
 	 * bytes; the old address is then the allocator's. NULL: not done, the old memory is as
-	 * it was. There is neither an old size nor a stream. The shim does not call it yet:
-	 * cuweir_reallocate allocates, copies and frees. Source: IGpuAllocator::reallocate.
+	 * it was. There is neither an old size nor a stream. Called by cuweir_reallocate, for
+	 * memory of this allocator; where it gives NULL, or the entry is NULL, the shim
+	 * allocates, copies and frees. Source: IGpuAllocator::reallocate.
 	 */
 	void *(*reallocate)(void *state, void *memory, uint64_t alignment, uint64_t new_size);
 

@@ -202,6 +202,7 @@ static const struct {
 	{ "mixed", mixed },	  { "two", two_runtimes }, { "fork", lookups_then_fork },
 	{ "contexts", judge_contexts },
 	{ "crowd", judge_crowd },
+	{ "fuzz", judge_fuzz },
 	{ "odd", odd },		  { "matrix", matrix },	   { "captures", captures },
 	{ "wants", wants },	  { "starved", starved },
 };

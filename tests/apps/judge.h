@@ -18,6 +18,9 @@ void judge_use(int device);
 void judge_contexts(unsigned int seed);
 void judge_crowd(unsigned int seed);
 
+/* judge_fuzz.c: everything that takes memory. */
+void judge_fuzz(unsigned int seed);
+
 /* judge_odd.c: what programs should not do, by status; and every free of every allocation. */
 void judge_odd(void);
 void judge_wants(void);

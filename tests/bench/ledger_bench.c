@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Measures the ledger: bytes for each live allocation, the cost of a pair at any number of
- * live ones, threads. ledger_bench.sh runs it under callgrind for instructions.
+ * live ones, threads. What a whole call costs is measured by measure.py.
  *
  *   ledger_bench memory                   bytes at 1 and 10 million live; fails above 40
  *   ledger_bench churn LIVE TURNOVERS     bytes after that many turnovers of all records

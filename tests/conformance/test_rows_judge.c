@@ -187,6 +187,34 @@ static void contexts(void **state)
 	}
 }
 
+/* Everything that takes memory, vetoed and failing now and then: the books stay true. */
+static void everything(void **state)
+{
+	(void)state;
+	for (int seed = 1; seed <= 16; seed++) {
+		char row[64];
+		char script[64];
+		char policy[128];
+		const struct run one = {
+			.row = row, .program = "judge", .script = script, .ways = SHARED,
+			.plugin = "deciding", .shown = "", .out = "",
+			.policies = { seed % 4 == 0 ? "up=0" : policy, policy },
+			.environment = { "CUWEIR_SIM_DEVICES=2", seed % 2 == 0 ? "CUWEIR_REPORT=1" :
+				"CUWEIR_SIM_FAIL=alloc:40=2,alloc:77-79=2,cuMemFree:9=400,"
+				"cuMemFreeAsync:11=400,cuMemRelease:7=400,cuArrayDestroy:5=400,"
+				"cuMemUnmap:4=400,cuMipmappedArrayDestroy:3=400,"
+				"cuMemPoolDestroy:3=400" },
+		};
+
+		snprintf(row, sizeof(row), "D-06, D-07: everything, seed %d", seed);
+		snprintf(script, sizeof(script), "fuzz,%d", seed);
+		snprintf(policy, sizeof(policy),
+			 "seed=%d,up=10000,down=1000,veto=%d,status=10,retry=40,admit=5,nest=10",
+			 seed, seed % 3 * 10);
+		run(&one);
+	}
+}
+
 /* D-14: every crossing of every threshold is told, once, whatever eight threads do. */
 static void crowd(void **state)
 {
@@ -343,6 +371,7 @@ int main(void)
 		cmocka_unit_test(moments),  cmocka_unit_test(contexts), cmocka_unit_test(crowd),
 		cmocka_unit_test(odd),	    cmocka_unit_test(matrix),
 		cmocka_unit_test(starved),  cmocka_unit_test(driver_calls),
+		cmocka_unit_test(everything),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

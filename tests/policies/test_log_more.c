@@ -19,10 +19,10 @@ static char directory[] = "/tmp/cuweir-logs-XXXXXX";
 
 static char *path_of(const char *name)
 {
-	static char paths[4][300];
+	static char paths[4][1000];
 	static unsigned int next;
 	char *path = paths[next++ % 4];
-	snprintf(path, 300, "%s/%s", directory, name);
+	snprintf(path, 1000, "%s/%s", directory, name);
 	return path;
 }
 
