@@ -86,4 +86,7 @@ static inline void cw_driver_on_stream(struct cw_request *request, CUstream stre
 	request->flags = CUWEIR_EVENT_STREAM_ORDERED | (per_thread ? CUWEIR_EVENT_PER_THREAD : 0u);
 }
 
+/* Of linear memory of all sorts: by cuMemFree. */
+CUresult cw_driver_undo_free(struct cw_request *request);
+
 #endif

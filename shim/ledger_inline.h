@@ -13,7 +13,7 @@
 #define CW_LEDGER_NARROW 48 /* bits of an address and of a size in a slot */
 
 /* A thread that was handed an address also sees the count that its record raised before. */
-extern __attribute__((visibility("hidden"))) uint64_t cw_ledger_wide_;
+extern CW_HIDDEN uint64_t cw_ledger_wide_;
 
 int cw_ledger_enter_wide_(uint64_t address, uint64_t size, uint32_t origin,
 	struct cw_record *ret_old);

@@ -7,7 +7,7 @@
 #include "ledger.h"
 #include "table.h"
 
-extern __attribute__((visibility("hidden"))) struct cw_shard cw_ledger_shards_[CW_LEDGER_SHARDS] CW_SHARDS_ALIGNED;
+extern CW_HIDDEN struct cw_shard cw_ledger_shards_[CW_LEDGER_SHARDS] CW_SHARDS_ALIGNED;
 
 /* Also counts it out, which cw_handles_remove alone would not. */
 bool cw_wide_remove(uint64_t address, struct cw_record *ret);

@@ -3,7 +3,8 @@
  * Include in every file of the preloaded object that uses one of the functions below. glibc
  * 2.34 moved them from libdl and libpthread into libc under a new symbol version; a file that
  * was linked there asks for that version, and the object would not load on an older glibc
- * (D-24). The old versions, below 2.17 everywhere, are still served by every glibc.
+ * (D-24). The old versions, below 2.17 everywhere, are still served by every glibc. Such a
+ * file is named in meson.build, too, under shim_apart_names.
  *
  * Not to be had this way, and so not to be used: stat(), fstat(), lstat() (2.33; the older
  * name differs), statx (2.28), gettid (2.30), getrandom (2.25), reallocarray (2.26): raw

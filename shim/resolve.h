@@ -57,7 +57,8 @@ static inline void *cw_real_known(enum cw_hook_id hook)
 
 static inline bool cw_real_is_known(enum cw_hook_id hook)
 {
-	return CW_IS_SET(cw_real[hook], __ATOMIC_RELAXED);
+	/* Without _Atomic, which the builtins of some compilers refuse. */
+	return CW_IS_SET(*(void *const *)(const void *)&cw_real[hook], __ATOMIC_RELAXED);
 }
 
 /* The real function of a hook, NULL where there is none. */

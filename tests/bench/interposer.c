@@ -98,16 +98,7 @@ static void forget(address memory)
 	free(found);
 }
 #else
-static inline void note(address memory, size_t bytes)
-{
-	(void)memory;
-	(void)bytes;
-}
-
-static inline void forget(address memory)
-{
-	(void)memory;
-}
+#define forget(memory) ((void)0)
 #endif
 
 int cuMemAlloc_v2(address *ret, size_t bytes)
