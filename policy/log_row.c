@@ -54,22 +54,32 @@ static inline uint64_t decimal_digits(uint32_t number)
 	return (tens | (quarters - 10 * tens) << 8) + 0x3030303030303030ull;
 }
 
-/* Writes up to 8 bytes beyond its end: the buffer has room. */
-static char *put_decimal(char *at, uint64_t number)
+/* A number below 10^8, without leading zeros. Writes up to 8 bytes beyond its end. */
+static inline char *put_small(char *at, uint32_t number)
 {
-	uint64_t digits;
-	if (__builtin_expect(number >= 100000000, 0)) {
-		at = put_decimal(at, number / 100000000);
-		digits = LITTLE(decimal_digits((uint32_t)(number % 100000000)));
-		memcpy(at, &digits, 8);
-		return at + 8;
-	}
-	digits = decimal_digits((uint32_t)number);
+	uint64_t digits = decimal_digits(number);
 	unsigned int zeros = (unsigned int)__builtin_ctzll((digits & 0x0f0f0f0f0f0f0f0full) |
 							   1ull << 63) / 8;
 	digits = LITTLE(digits >> 8 * zeros);
 	memcpy(at, &digits, 8);
 	return at + 8 - zeros;
+}
+
+/* At most 20 digits: one more call of its own. Apart, so that the common case calls nothing. */
+static __attribute__((noinline)) char *put_large(char *at, uint64_t number)
+{
+	uint64_t upper = number / 100000000;
+	uint64_t digits = LITTLE(decimal_digits((uint32_t)(number % 100000000)));
+	at = upper >= 100000000 ? put_large(at, upper) : put_small(at, (uint32_t)upper);
+	memcpy(at, &digits, 8);
+	return at + 8;
+}
+
+/* Writes up to 8 bytes beyond its end: the buffer has room. */
+static inline char *put_decimal(char *at, uint64_t number)
+{
+	return __builtin_expect(number >= 100000000, 0) ? put_large(at, number)
+							: put_small(at, (uint32_t)number);
 }
 
 /* At least `width` characters, with blanks on the left. */

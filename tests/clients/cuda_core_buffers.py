@@ -5,12 +5,12 @@ from cuda.core._memory._legacy import _SynchronousMemoryResource
 
 MODULE = "cuda.core"
 MARK = 6000
-# The pool's 5000 bytes are not in it: cuMemAllocFromPoolAsync is not in hooks.def. That its
-# memory is freed by a call that is must do no harm.
 EXPECTED = [
-    ("over", "device", 7000),
+    ("alloc", "device", 5000),
+    ("over", "device", 12000),
     ("alloc", "device", 7000),
     ("alloc", "host", 1000),
+    ("free", "device", 5000),
     ("under", "device", 0),
     ("free", "device", 7000),
     ("free", "host", 1000),
