@@ -64,7 +64,10 @@ static inline uint32_t cw_chain_first(void)
 	return __atomic_load_n(&cw_chain.first, __ATOMIC_ACQUIRE);
 }
 
-/* Loads and opens what CUWEIR_POLICY names; NULL: nothing. Returns the number of policies that failed to. */
+/*
+ * Loads and opens what CUWEIR_POLICY names; NULL: nothing. Returns the number of policies that
+ * failed to.
+ */
 int cw_chain_open(const char *setting);
 
 /* No callback starts after this; each policy's close is called unless `quietly`. */

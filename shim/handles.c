@@ -268,16 +268,6 @@ size_t cw_handles_bytes_mapped(void)
 	return sizeof(shards) + cw_shards_mapped(shards, SHARDS);
 }
 
-void cw_handles_prefork(void)
-{
-	cw_shards_acquire(shards, SHARDS);
-}
-
-void cw_handles_postfork_parent(void)
-{
-	cw_shards_release(shards, SHARDS);
-}
-
 void cw_handles_postfork_child(void)
 {
 	cw_shards_forget(shards, SHARDS);

@@ -76,9 +76,7 @@ size_t cw_handles_remove_if(uint8_t space,
 
 size_t cw_handles_bytes_mapped(void);
 
-/* fork, as in ledger.h; after the ledger's prefork. The child's table is empty. */
-void cw_handles_prefork(void);
-void cw_handles_postfork_parent(void);
+/* In a fork child, as in ledger.h: the table is empty. */
 void cw_handles_postfork_child(void);
 
 #endif

@@ -271,16 +271,6 @@ uint32_t cw_ledger_contended(unsigned shard)
 	return __atomic_load_n(&lock->contended, __ATOMIC_RELAXED);
 }
 
-void cw_ledger_prefork(void)
-{
-	cw_shards_acquire(cw_ledger_shards_, CW_LEDGER_SHARDS);
-}
-
-void cw_ledger_postfork_parent(void)
-{
-	cw_shards_release(cw_ledger_shards_, CW_LEDGER_SHARDS);
-}
-
 void cw_ledger_postfork_child(void)
 {
 	__atomic_store_n(&wide_live, 0, __ATOMIC_RELAXED);

@@ -102,14 +102,10 @@ size_t cw_ledger_bytes_mapped(void);
 uint32_t cw_ledger_contended(unsigned shard);
 
 /*
- * fork: prefork takes every lock; the parent gives them back; the child empties the books
- * (the parent's allocations are not its own) and frees the locks. postfork_child may also be
- * called alone, where a changed pid shows a fork that ran no handlers. Handles (handles.h)
- * hold the ledger's rare wide records: both modules' handlers are to be called, this one's
- * prefork first.
+ * In a fork child: the books are empty (the parent's allocations are not its own) and the locks
+ * free, whatever state they were copied in; nothing need be locked before the fork. Handles
+ * (handles.h) hold the ledger's rare wide records: both are to be called.
  */
-void cw_ledger_prefork(void);
-void cw_ledger_postfork_parent(void);
 void cw_ledger_postfork_child(void);
 
 #endif

@@ -13,7 +13,7 @@
  * a holder (no CUDA function may be called there either).
  *
  * Order of the books' locks (lower first): graphs, origins, ledger shards ascending, handle shards
- * ascending. Outside prefork a thread holds two only for origins -> one handle shard, and
+ * ascending. A thread holds two only for origins -> one handle shard, and
  * graphs -> one handle shard.
  */
 #ifndef CW_LOCK_H

@@ -161,16 +161,6 @@ uint64_t cw_origin_degraded(void)
 	return __atomic_load_n(&degraded, __ATOMIC_RELAXED);
 }
 
-void cw_origins_prefork(void)
-{
-	cw_lock_acquire(&lock);
-}
-
-void cw_origins_postfork_parent(void)
-{
-	cw_lock_release(&lock);
-}
-
 void cw_origins_postfork_child(void)
 {
 	__atomic_store_n(&cw_origin_count_, 1, __ATOMIC_RELAXED);

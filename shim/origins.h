@@ -128,9 +128,7 @@ uint32_t cw_origin_count(void);
 /* How many interned tuples lost detail or became unknown, counted at each interning. */
 uint64_t cw_origin_degraded(void);
 
-/* fork, as in ledger.h; this prefork comes before the ledger's and the handles'. */
-void cw_origins_prefork(void);
-void cw_origins_postfork_parent(void);
+/* In a fork child, as in ledger.h. */
 void cw_origins_postfork_child(void);
 
 #endif

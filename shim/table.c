@@ -326,20 +326,6 @@ bool cw_shard_copy(struct cw_shard *shard, const struct cw_shape *shape, uint32_
 	return true;
 }
 
-void cw_shards_acquire(struct cw_shard *shards, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++) {
-		cw_lock_acquire(&shards[i].lock);
-	}
-}
-
-void cw_shards_release(struct cw_shard *shards, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++) {
-		cw_lock_release(&shards[i].lock);
-	}
-}
-
 void cw_shards_forget(struct cw_shard *shards, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {

@@ -80,8 +80,6 @@ bool cw_shard_copy(struct cw_shard *shard, const struct cw_shape *shape, uint32_
 
 /* In a fork child: forgets the memory, frees the lock. */
 void cw_shards_forget(struct cw_shard *shards, unsigned count);
-void cw_shards_acquire(struct cw_shard *shards, unsigned count);
-void cw_shards_release(struct cw_shard *shards, unsigned count);
 size_t cw_shards_mapped(struct cw_shard *shards, unsigned count);
 
 /* Zeroed pages; NULL when there are none. Keeps errno. */

@@ -34,7 +34,8 @@ struct cw_total {
 } __attribute__((aligned(64)));
 
 /* Rows: no device, the devices, and one for all numbers beyond. */
-extern __attribute__((visibility("hidden"))) struct cw_total cw_totals_[CW_TOTAL_DEVICES + 2][CW_TOTAL_KINDS];
+extern __attribute__((visibility("hidden"))) struct cw_total
+	cw_totals_[CW_TOTAL_DEVICES + 2][CW_TOTAL_KINDS];
 
 /* The number of the cell, which other books of devices and kinds go by, too. */
 static inline size_t cw_total_index(int device, unsigned kind)

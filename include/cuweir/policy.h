@@ -488,8 +488,9 @@ struct cuweir_policy {
 
 	/*
 	 * Debug events, only while debug is on (CUWEIR_DEBUG=1, host->set_debug) or for a policy
-	 * with CUWEIR_POLICY_DEBUG: after an allocation has succeeded and its thresholds have been told; after a free, also one
-	 * whose dealloc threshold gave a status. `size` is as requested at the allocation.
+	 * with CUWEIR_POLICY_DEBUG: after an allocation has succeeded and its thresholds have
+	 * been told; after a free, also one whose dealloc threshold gave a status. `size` is as
+	 * requested at the allocation.
 	 * Source: RmmEventHandler.onAllocated, onDeallocated.
 	 */
 	void (*on_allocated)(void *state, uint64_t size, const struct cuweir_event *event);

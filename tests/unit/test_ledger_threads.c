@@ -237,20 +237,6 @@ static void walk_while_mutating(void **state)
 	empty();
 }
 
-static void prefork(void)
-{
-	cw_origins_prefork();
-	cw_ledger_prefork();
-	cw_handles_prefork();
-}
-
-static void postfork_parent(void)
-{
-	cw_handles_postfork_parent();
-	cw_ledger_postfork_parent();
-	cw_origins_postfork_parent();
-}
-
 static void postfork_child(void)
 {
 	cw_handles_postfork_child();
@@ -356,7 +342,7 @@ int main(void)
 		cmocka_unit_test(wiped),
 	};
 
-	if (pthread_atfork(prefork, postfork_parent, postfork_child) != 0) {
+	if (pthread_atfork(NULL, NULL, postfork_child) != 0) {
 		return 1;
 	}
 	return cmocka_run_group_tests_name("ledger under threads", tests, NULL, NULL);
