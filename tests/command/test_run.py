@@ -313,5 +313,16 @@ class Looking(Case):
         self.assertEqual(cuweir("policies", f"{PLUGINS}/no_entry.so").status, 1)
 
 
+def hear_signals():
+    """A test that was started in the background, or by nohup, ignores some, and so would what
+    it starts: a shell cannot even trap them then."""
+    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 if __name__ == "__main__":
+    hear_signals()
     unittest.main()
