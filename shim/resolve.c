@@ -19,6 +19,7 @@ struct walk {
 	const char *exported_name;
 	char linked[64];          /* the runtime that the object at `address` names */
 	bool defined;
+	bool driver_seen;         /* the first driver in load order has been come by */
 	bool home_seen;           /* a library that should have the hook's function is loaded */
 	bool past_own;            /* the walk has come by ourselves */
 	void *real;
@@ -183,6 +184,26 @@ static void see_definition(struct walk *walk, const struct link_map *object,
 	}
 }
 
+/*
+ * A driver that was closed and opened again lies elsewhere: all that is known of it is found
+ * anew, what we call ourselves included, which nobody may ever look up again.
+ */
+static void see_driver(const struct link_map *object)
+{
+	static uintptr_t base;
+
+	if (base != 0 && base != object->l_addr) {
+		for (unsigned int hook = 0; hook < CW_HOOK_COUNT; hook++) {
+			if (cw_hooks[hook].door == CW_DOOR_DRIVER &&
+			    atomic_load_explicit(&cw_real[hook], memory_order_relaxed) != NULL) {
+				cw_real_set((enum cw_hook_id)hook,
+					    cw_elf_symbol(object, cw_hooks[hook].symbol));
+			}
+		}
+	}
+	base = object->l_addr;
+}
+
 static int visit(struct dl_phdr_info *info, size_t size, void *argument)
 {
 	struct walk *walk = argument;
@@ -204,6 +225,10 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument)
 		    is_called(&object, walk->soname)) {
 			walk->named = slot;
 		}
+	}
+	if (family == CW_FAMILY_DRIVER && !walk->driver_seen) {
+		walk->driver_seen = true;
+		see_driver(&object);
 	}
 	if (here) {
 		see_home(walk, &object, family, slot);

@@ -2,6 +2,8 @@
 /* Memory queries that a policy answers: rows P-12, P-28, P-33; C-104 to C-106. */
 #include "harness.h"
 
+#include <stdlib.h>
+
 #define CAPACITY "CUWEIR_SIM_CAPACITY=3GiB"
 
 static void driver_queries(void **state)
@@ -160,7 +162,15 @@ static void nvml(void **state)
 	};
 
 	(void)state;
-	RUN_ALL(runs);
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		struct run one = runs[i];
+
+		/* Through a sanitizer's dlopen the program's RUNPATH finds nothing. */
+		if (getenv("CUWEIR_TEST_PRELOAD_FIRST") != NULL) {
+			one.ways = LINKED;
+		}
+		run(&one);
+	}
 }
 
 int main(void)
