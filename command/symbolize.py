@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -134,4 +135,6 @@ def main():
 
 
 if __name__ == "__main__":
+    # A reader that has seen enough (`head`) ends it, as it ends any filter.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     main()
