@@ -158,6 +158,12 @@ static int read_thresholds(struct cw_policy *policy)
 	return result;
 }
 
+static bool can_serve(const struct cuweir_allocator *allocator)
+{
+	return (allocator->allocate_async != NULL || allocator->allocate != NULL) &&
+	       (allocator->deallocate_async != NULL || allocator->deallocate != NULL);
+}
+
 /* Copies the table and opens the policy; NULL, or why it does not open. */
 static const char *start_policy(struct cw_policy *policy, const struct cuweir_policy *entry,
 				const char *arguments, char *buffer, size_t size)
@@ -167,6 +173,9 @@ static const char *start_policy(struct cw_policy *policy, const struct cuweir_po
 	int status = 0;
 
 	memcpy(&policy->table, entry, known);
+	if (policy->table.allocator != NULL && !can_serve(policy->table.allocator)) {
+		return "its allocator lacks allocate_async or deallocate_async";
+	}
 	policy->kinds = policy->table.kinds != 0 ? policy->table.kinds
 						 : CUWEIR_KIND_BIT(CUWEIR_KIND_DEVICE);
 	policy->alloc = &policy->lists[0];

@@ -116,6 +116,7 @@ static __attribute__((noinline)) int enter_locked(struct cw_shard *shard, uint64
 	r = cw_shard_insert(shard, &cw_ledger_shape, cw_hash(address), &address, slot, &there);
 	if (r == -EEXIST) {
 		if (ret_old != NULL) {
+			/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): EEXIST has one */
 			cw_slot_unpack(there.slot, ret_old);
 		}
 		cw_slot_write(there.slot, &cw_ledger_shape, slot);

@@ -89,7 +89,7 @@ static uint32_t limit_of(const struct cw_origin *origin)
 static uint32_t append(const struct cw_origin *origin)
 {
 	uint32_t index;
-	uint64_t key;
+	uint64_t key = 0;
 	struct cw_origin_entry *place;
 
 	index = look_up(origin, &key);

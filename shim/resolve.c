@@ -190,9 +190,10 @@ static void see_definition(struct walk *walk, const struct link_map *object,
  */
 static void see_driver(const struct link_map *object)
 {
-	static uintptr_t base;
+	static _Atomic uintptr_t base;
+	uintptr_t before = atomic_exchange_explicit(&base, object->l_addr, memory_order_relaxed);
 
-	if (base != 0 && base != object->l_addr) {
+	if (before != 0 && before != object->l_addr) {
 		for (unsigned int hook = 0; hook < CW_HOOK_COUNT; hook++) {
 			if (cw_hooks[hook].door == CW_DOOR_DRIVER &&
 			    atomic_load_explicit(&cw_real[hook], memory_order_relaxed) != NULL) {
@@ -201,7 +202,6 @@ static void see_driver(const struct link_map *object)
 			}
 		}
 	}
-	base = object->l_addr;
 }
 
 static int visit(struct dl_phdr_info *info, size_t size, void *argument)

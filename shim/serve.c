@@ -116,6 +116,7 @@ static void *allocate_sync(const struct cw_policy *policy, struct cw_request *re
 		return allocator->allocate(policy->state, request->requested, request->alignment,
 					   flags_of(request));
 	}
+	/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): a table without both is refused */
 	memory = allocator->allocate_async(policy->state, request->requested, request->alignment,
 					   flags_of(request), CU_STREAM_LEGACY);
 	synchronize = (stream_synchronize_fn)cw_real_of(CW_HOOK_cuStreamSynchronize);
@@ -166,6 +167,7 @@ static bool free_sync(const struct cw_policy *policy, const struct cw_request *r
 	if (allocator->deallocate != NULL) {
 		return allocator->deallocate(policy->state, memory);
 	}
+	/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): likewise */
 	return allocator->deallocate_async(policy->state, memory, CU_STREAM_LEGACY);
 }
 

@@ -165,7 +165,7 @@ static void exec_program(const struct run *run, int way, const char *directory)
 	arguments[1] = (char *)(uintptr_t)ways[way].argument;
 	arguments[2] = (char *)(uintptr_t)run->script;
 	/* A scenario that hangs is killed, and says so by its status. */
-	alarm(60);
+	alarm(RUN_SECONDS);
 	execve(arguments[0], arguments, entries);
 	_exit(127);
 }

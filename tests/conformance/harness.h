@@ -15,6 +15,13 @@
 
 #include <cmocka.h>
 
+/* What one run may take. TSan makes what is short long, most of all a fork. */
+#ifdef __SANITIZE_THREAD__
+enum { RUN_SECONDS = 200 };
+#else
+enum { RUN_SECONDS = 60 };
+#endif
+
 /* Ways into CUDA, as bits. */
 enum {
 	LINKED = 1 << 0,  /* linked to libcuda */

@@ -239,6 +239,9 @@ static void forks(void **state)
 	(void)state;
 	RUN_ALL(runs);
 	run_once(&many, LINKED, &result);
+	if (result.exit_status != 0) {
+		fprintf(stderr, "%.2000s\n", result.err);
+	}
 	assert_int_equal(result.exit_status, 0);
 	assert_int_equal(count_lines(result.out, "x"), 200);
 	assert_non_null(strstr(result.err, "report when"));

@@ -91,6 +91,9 @@ static const struct {
 	  REFUSED(PLUGINS "open_fails.so:want: a=b", "want: a=b") },
 	{ "an open that fails without", PLUGINS "open_fails.so:silent",
 	  REFUSED(PLUGINS "open_fails.so:silent", "its open returned status 800") },
+	{ "an allocator that cannot take back", PLUGINS "half_allocator.so",
+	  REFUSED(PLUGINS "half_allocator.so",
+		  "its allocator lacks allocate_async or deallocate_async") },
 };
 
 static void broken_plugins(void **state)

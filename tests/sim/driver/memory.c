@@ -54,7 +54,9 @@ static CUresult take(CUdeviceptr *ret, struct sim_ctx *c, uint64_t size, enum si
 		b->flags = 0;
 		sim_list_add(a, owned_list(c, a), i);
 		sim_block_live(a, i, size, d);
-		d->linear += linear ? size : 0;
+		if (linear) {
+			d->linear += size;
+		}
 		*ret = sim_block_addr(a, i);
 	}
 	pthread_mutex_unlock(&a->lock);
