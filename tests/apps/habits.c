@@ -170,7 +170,7 @@ static void fork_many(void)
 	for (int i = 0; i < 4; i++) {
 		CHECK(pthread_create(&threads[i], NULL, keep_allocating, (void *)&stop));
 	}
-	for (int i = 0; i < FORKS; i++) {
+	for (int i = 0; i < 1000; i++) {
 		int status;
 		pid_t child = fork();
 

@@ -3,13 +3,6 @@
 #ifndef HABITS_H
 #define HABITS_H
 
-/* The children of "fork": few under TSan, where a fork takes a tenth of a second. */
-#ifdef __SANITIZE_THREAD__
-#define FORKS 100
-#else
-#define FORKS 1000
-#endif
-
 /* Called by the destructor of the library that habits.c is linked to. */
 extern void (*habits_at_unload)(void);
 
