@@ -100,8 +100,12 @@ class WrongArguments(Case):
     def test_environment(self):
         self.refused(125, "CUWEIR_LIMT is not a setting; did you mean CUWEIR_LOG?", "run", "echo",
                      env={"CUWEIR_LIMT": "1"})
-        self.refused(125, 'CUWEIR_DEBUG="maybe": want 0 or 1', "run", "echo",
-                     env={"CUWEIR_DEBUG": "maybe"})
+        for name, value, want in (
+                ("DEBUG", "maybe", "0 or 1"), ("FOLLOW", "7", "0 or 1"),
+                ("REPORT", "xml", "0, 1, text or json"),
+                ("VERBOSE", "loud", "0 (silent), 1, 2 or 3")):
+            self.refused(125, f'CUWEIR_{name}="{value}": want {want}', "run", "echo",
+                         env={f"CUWEIR_{name}": value})
 
     def test_log(self):
         closed = self.file("closed", mode=0o444)
