@@ -115,8 +115,8 @@ static __attribute__((noinline)) int enter_locked(struct cw_shard *shard, uint64
 	cw_slot_pack(slot, address, size, origin);
 	r = cw_shard_insert(shard, &cw_ledger_shape, cw_hash(address), &address, slot, &there);
 	if (r == -EEXIST) {
-		if (ret_old != NULL) {
-			/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): EEXIST has one */
+		/* The place is there; that the analyzer cannot see. */
+		if (ret_old != NULL && there.slot != NULL) {
 			cw_slot_unpack(there.slot, ret_old);
 		}
 		cw_slot_write(there.slot, &cw_ledger_shape, slot);
