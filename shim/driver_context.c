@@ -111,13 +111,6 @@ CUresult cw_ctx_destroy(enum cw_hook_id hook, const void *site, CUcontext ctx)
 	return result_of(result, cw_context_end_finish(&end, cw_batch_gone(result)));
 }
 
-static enum cw_handle_verdict one_reference_more(struct cw_handle *entry, void *argument)
-{
-	(void)argument;
-	entry->value2++;
-	return CW_HANDLE_KEEP;
-}
-
 static enum cw_handle_verdict one_reference_less(struct cw_handle *entry, void *argument)
 {
 	(void)argument;
@@ -138,7 +131,7 @@ CUresult cw_ctx_attach(enum cw_hook_id hook, const void *site, CUcontext *pctx,
 	result = real(pctx, flags);
 	if (result == CUDA_SUCCESS && pctx != NULL && cw_following()) {
 		cw_handles_update(CW_HANDLE_CONTEXT, (uint64_t)(uintptr_t)*pctx,
-				  one_reference_more, NULL, NULL);
+				  cw_handle_one_more, NULL, NULL);
 	}
 	return result;
 }

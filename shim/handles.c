@@ -195,6 +195,13 @@ bool cw_handles_update(uint8_t space, uint64_t key,
 	return found;
 }
 
+enum cw_handle_verdict cw_handle_one_more(struct cw_handle *entry, void *arg)
+{
+	(void)arg;
+	entry->value2++;
+	return CW_HANDLE_KEEP;
+}
+
 bool cw_handles_remove(uint8_t space, uint64_t key, struct cw_handle *ret)
 {
 	return cw_handles_update(space, key, NULL, NULL, ret);

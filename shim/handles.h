@@ -66,6 +66,9 @@ bool cw_handles_update(uint8_t space, uint64_t key,
 	enum cw_handle_verdict (*change)(struct cw_handle *entry, void *arg), void *arg,
 	struct cw_handle *ret);
 
+/* A change for it: value2 counts references, and there is one more. */
+enum cw_handle_verdict cw_handle_one_more(struct cw_handle *entry, void *arg);
+
 /* As cw_ledger_walk, within one space, or all when space is 0. Uses 4.5 KiB of stack. */
 void cw_handles_walk(uint8_t space, bool (*visit)(const struct cw_handle *entry, void *arg),
 	void *arg);

@@ -43,13 +43,6 @@ bool cw_virtual_handle(uint64_t handle, uint64_t number)
 	return cw_handles_set(CW_HANDLE_VIRTUAL, handle, number, 1) >= 0;
 }
 
-static enum cw_handle_verdict one_reference_more(struct cw_handle *entry, void *argument)
-{
-	(void)argument;
-	entry->value2++;
-	return CW_HANDLE_KEEP;
-}
-
 static enum cw_handle_verdict one_reference_less(struct cw_handle *entry, void *argument)
 {
 	(void)argument;
@@ -109,7 +102,7 @@ void cw_virtual_retained(uint64_t handle, uint64_t address)
 {
 	struct cw_handle entry;
 
-	if (cw_handles_update(CW_HANDLE_VIRTUAL, handle, one_reference_more, NULL, &entry)) {
+	if (cw_handles_update(CW_HANDLE_VIRTUAL, handle, cw_handle_one_more, NULL, &entry)) {
 		cw_physical_hold(entry.value);
 		return;
 	}
@@ -136,7 +129,7 @@ bool cw_virtual_release_begin(struct cw_virtual_release *release, uint64_t handl
 
 void cw_virtual_release_undo(const struct cw_virtual_release *release)
 {
-	if (!cw_handles_update(CW_HANDLE_VIRTUAL, release->handle, one_reference_more, NULL,
+	if (!cw_handles_update(CW_HANDLE_VIRTUAL, release->handle, cw_handle_one_more, NULL,
 			       NULL)) {
 		cw_handles_put(CW_HANDLE_VIRTUAL, release->handle, release->number, 1);
 	}
@@ -282,7 +275,7 @@ void cw_virtual_imported(uint64_t handle, const void *shareable, int type, int d
 	uint64_t number = cw_share_find(identity);
 	struct cw_handle entry;
 
-	if (cw_handles_update(CW_HANDLE_VIRTUAL, handle, one_reference_more, NULL, &entry)) {
+	if (cw_handles_update(CW_HANDLE_VIRTUAL, handle, cw_handle_one_more, NULL, &entry)) {
 		cw_physical_hold(entry.value);
 		return;
 	}

@@ -278,19 +278,12 @@ void cw_heard_primary_retain(CUcontext context, int device)
 	}
 }
 
-static enum cw_handle_verdict one_reference_more(struct cw_handle *entry, void *argument)
-{
-	(void)argument;
-	entry->value2++;
-	return CW_HANDLE_KEEP;
-}
-
 void cw_heard_primary_reference(int device)
 {
 	uint64_t key = (uint64_t)(unsigned int)device;
 
 	if (cw_handles_put(PRIMARY_SPACE, key, 0, 1) != 0) {
-		cw_handles_update(PRIMARY_SPACE, key, one_reference_more, NULL, NULL);
+		cw_handles_update(PRIMARY_SPACE, key, cw_handle_one_more, NULL, NULL);
 	}
 }
 
