@@ -9,29 +9,21 @@
 #include "driver_door.h"
 #include "virtual_tiles.h"
 
-/* Both descriptors in both versions: they are only passed on. */
+/* Both descriptors in both versions, and handles of both sorts: they are only passed on. */
 typedef CUresult (*create_fn)(CUarray *, const void *);
 typedef CUresult (*create_mipmapped_fn)(CUmipmappedArray *, const void *, unsigned int);
-typedef CUresult (*destroy_fn)(CUarray);
-typedef CUresult (*destroy_mipmapped_fn)(CUmipmappedArray);
+typedef CUresult (*destroy_fn)(void *);
 
 /* Arguments of a request. */
 enum { DESCRIPTOR, LEVELS };
 
-static CUresult undo_array(struct cw_request *request)
+static CUresult undo(struct cw_request *request)
 {
-	destroy_fn real = (destroy_fn)cw_real_of(CW_HOOK_cuArrayDestroy);
+	destroy_fn real = (destroy_fn)cw_real_of(request->space == CW_KEY_MIPMAPPED_ARRAY
+							 ? CW_HOOK_cuMipmappedArrayDestroy
+							 : CW_HOOK_cuArrayDestroy);
 
-	return real != NULL ? real((CUarray)(uintptr_t)request->pointer) : CUDA_ERROR_NOT_FOUND;
-}
-
-static CUresult undo_mipmapped(struct cw_request *request)
-{
-	destroy_mipmapped_fn real =
-		(destroy_mipmapped_fn)cw_real_of(CW_HOOK_cuMipmappedArrayDestroy);
-
-	return real != NULL ? real((CUmipmappedArray)(uintptr_t)request->pointer)
-			    : CUDA_ERROR_NOT_FOUND;
+	return real != NULL ? real((void *)(uintptr_t)request->pointer) : CUDA_ERROR_NOT_FOUND;
 }
 
 static CUresult perform_array(struct cw_request *request)
@@ -85,114 +77,66 @@ static CUresult create(struct cw_request *request, enum cw_hook_id hook, const v
 	request->arguments[DESCRIPTOR] = (uint64_t)(uintptr_t)descriptor;
 	request->arguments[LEVELS] = shape->levels;
 	request->perform = mipmapped ? perform_mipmapped : perform_array;
-	request->undo = mipmapped ? undo_mipmapped : undo_array;
+	request->undo = undo;
 	return bytes != 0 ? cw_allocate(request) : create_uncounted(request, shape);
 }
 
-static CUresult create_array(enum cw_hook_id hook, const void *site, void *real, CUarray *array,
-			     const void *descriptor, const struct cw_array_shape *shape)
+/* `shape` is looked at only where there is a descriptor. */
+static CUresult create_array(enum cw_hook_id hook, const void *site, CUarray *array,
+			     const void *descriptor, struct cw_array_shape shape)
 {
+	create_fn real = (create_fn)cw_real_of(hook);
 	struct cw_request request;
-	CUresult result = create(&request, hook, site, real, descriptor, shape);
+	CUresult result;
 
+	if (real == NULL) {
+		return CUDA_ERROR_NOT_FOUND;
+	}
+	if (!cw_driver_door_open() || array == NULL || descriptor == NULL) {
+		return real(array, descriptor);
+	}
+	result = create(&request, hook, site, (void *)real, descriptor, &shape);
 	if (result == CUDA_SUCCESS) {
 		*array = (CUarray)(uintptr_t)request.pointer;
 	}
 	return result;
 }
 
+/* The versions of a descriptor differ only in the types of its members. */
+#define SHAPE(descriptor, ...)                                                               \
+	((descriptor) == NULL ? (struct cw_array_shape){ 0 }                                 \
+			      : (struct cw_array_shape){                                     \
+					.width = (descriptor)->Width,                        \
+					.height = (descriptor)->Height,                      \
+					.format = (unsigned int)(descriptor)->Format,        \
+					.channels = (descriptor)->NumChannels,               \
+					.levels = 1,                                         \
+					__VA_ARGS__ })
+#define SHAPE_3D(descriptor)                                                                 \
+	SHAPE(descriptor, .depth = (descriptor)->Depth, .flags = (descriptor)->Flags)
+
 CUresult cw_array_create(enum cw_hook_id hook, const void *site, CUarray *array,
 			 const CUDA_ARRAY_DESCRIPTOR *descriptor)
 {
-	create_fn real = (create_fn)cw_real_of(hook);
-
-	if (real == NULL) {
-		return CUDA_ERROR_NOT_FOUND;
-	}
-	if (!cw_driver_door_open() || array == NULL || descriptor == NULL) {
-		return real(array, descriptor);
-	}
-	return create_array(hook, site, (void *)real, array, descriptor,
-			    &(struct cw_array_shape){
-				    .width = descriptor->Width,
-				    .height = descriptor->Height,
-				    .format = (unsigned int)descriptor->Format,
-				    .channels = descriptor->NumChannels,
-				    .levels = 1,
-			    });
+	return create_array(hook, site, array, descriptor, SHAPE(descriptor, .depth = 0));
 }
 
 CUresult cw_array_create_v1(enum cw_hook_id hook, const void *site, CUarray *array,
 			    const CUDA_ARRAY_DESCRIPTOR_v1 *descriptor)
 {
-	create_fn real = (create_fn)cw_real_of(hook);
-
-	if (real == NULL) {
-		return CUDA_ERROR_NOT_FOUND;
-	}
-	if (!cw_driver_door_open() || array == NULL || descriptor == NULL) {
-		return real(array, descriptor);
-	}
-	return create_array(hook, site, (void *)real, array, descriptor,
-			    &(struct cw_array_shape){
-				    .width = descriptor->Width,
-				    .height = descriptor->Height,
-				    .format = (unsigned int)descriptor->Format,
-				    .channels = descriptor->NumChannels,
-				    .levels = 1,
-			    });
-}
-
-static struct cw_array_shape shape_of_3d(const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
-{
-	return (struct cw_array_shape){
-		.width = descriptor->Width,
-		.height = descriptor->Height,
-		.depth = descriptor->Depth,
-		.format = (unsigned int)descriptor->Format,
-		.channels = descriptor->NumChannels,
-		.flags = descriptor->Flags,
-		.levels = 1,
-	};
+	return create_array(hook, site, array, descriptor, SHAPE(descriptor, .depth = 0));
 }
 
 CUresult cw_array_3d_create(enum cw_hook_id hook, const void *site, CUarray *array,
 			    const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
 {
-	create_fn real = (create_fn)cw_real_of(hook);
-	struct cw_array_shape shape;
-
-	if (real == NULL) {
-		return CUDA_ERROR_NOT_FOUND;
-	}
-	if (!cw_driver_door_open() || array == NULL || descriptor == NULL) {
-		return real(array, descriptor);
-	}
-	shape = shape_of_3d(descriptor);
-	return create_array(hook, site, (void *)real, array, descriptor, &shape);
+	return create_array(hook, site, array, descriptor, SHAPE_3D(descriptor));
 }
 
 CUresult cw_array_3d_create_v1(enum cw_hook_id hook, const void *site, CUarray *array,
 			       const CUDA_ARRAY3D_DESCRIPTOR_v1 *descriptor)
 {
-	create_fn real = (create_fn)cw_real_of(hook);
-
-	if (real == NULL) {
-		return CUDA_ERROR_NOT_FOUND;
-	}
-	if (!cw_driver_door_open() || array == NULL || descriptor == NULL) {
-		return real(array, descriptor);
-	}
-	return create_array(hook, site, (void *)real, array, descriptor,
-			    &(struct cw_array_shape){
-				    .width = descriptor->Width,
-				    .height = descriptor->Height,
-				    .depth = descriptor->Depth,
-				    .format = (unsigned int)descriptor->Format,
-				    .channels = descriptor->NumChannels,
-				    .flags = descriptor->Flags,
-				    .levels = 1,
-			    });
+	return create_array(hook, site, array, descriptor, SHAPE_3D(descriptor));
 }
 
 CUresult cw_mipmapped_array_create(enum cw_hook_id hook, const void *site,
@@ -210,7 +154,7 @@ CUresult cw_mipmapped_array_create(enum cw_hook_id hook, const void *site,
 	if (!cw_driver_door_open() || array == NULL || descriptor == NULL || levels == 0) {
 		return real(array, descriptor, levels);
 	}
-	shape = shape_of_3d(descriptor);
+	shape = SHAPE_3D(descriptor);
 	shape.levels = levels;
 	result = create(&request, hook, site, (void *)real, descriptor, &shape);
 	if (result == CUDA_SUCCESS) {
@@ -221,7 +165,7 @@ CUresult cw_mipmapped_array_create(enum cw_hook_id hook, const void *site,
 
 static CUresult perform_destroy(struct cw_request *request)
 {
-	CUresult result = ((destroy_fn)request->real)((CUarray)(uintptr_t)request->pointer);
+	CUresult result = ((destroy_fn)request->real)((void *)(uintptr_t)request->pointer);
 
 	if (result == CUDA_SUCCESS) {
 		cw_tiles_array_ended(request->hook, request->site, request->pointer);
@@ -229,7 +173,8 @@ static CUresult perform_destroy(struct cw_request *request)
 	return result;
 }
 
-CUresult cw_array_destroy(enum cw_hook_id hook, const void *site, CUarray array)
+static CUresult destroy(enum cw_hook_id hook, const void *site, void *array,
+			uint8_t space)
 {
 	struct cw_request request;
 	destroy_fn real = (destroy_fn)cw_real_of(hook);
@@ -241,38 +186,19 @@ CUresult cw_array_destroy(enum cw_hook_id hook, const void *site, CUarray array)
 		return real(array);
 	}
 	cw_driver_request(&request, hook, site, (void *)real, 0);
-	request.space = CW_KEY_ARRAY;
+	request.space = space;
 	request.pointer = (uint64_t)(uintptr_t)array;
 	request.perform = perform_destroy;
 	return cw_deallocate(&request);
 }
 
-static CUresult perform_destroy_mipmapped(struct cw_request *request)
+CUresult cw_array_destroy(enum cw_hook_id hook, const void *site, CUarray array)
 {
-	CUresult result = ((destroy_mipmapped_fn)request->real)(
-		(CUmipmappedArray)(uintptr_t)request->pointer);
-
-	if (result == CUDA_SUCCESS) {
-		cw_tiles_array_ended(request->hook, request->site, request->pointer);
-	}
-	return result;
+	return destroy(hook, site, array, CW_KEY_ARRAY);
 }
 
 CUresult cw_mipmapped_array_destroy(enum cw_hook_id hook, const void *site,
 				    CUmipmappedArray array)
 {
-	struct cw_request request;
-	destroy_mipmapped_fn real = (destroy_mipmapped_fn)cw_real_of(hook);
-
-	if (real == NULL) {
-		return CUDA_ERROR_NOT_FOUND;
-	}
-	if (!cw_driver_door_open() || array == NULL) {
-		return real(array);
-	}
-	cw_driver_request(&request, hook, site, (void *)real, 0);
-	request.space = CW_KEY_MIPMAPPED_ARRAY;
-	request.pointer = (uint64_t)(uintptr_t)array;
-	request.perform = perform_destroy_mipmapped;
-	return cw_deallocate(&request);
+	return destroy(hook, site, array, CW_KEY_MIPMAPPED_ARRAY);
 }

@@ -232,39 +232,33 @@ CUresult cw_graph_instantiate_with_params(enum cw_hook_id hook, const void *site
 	return heard_exec(result, exec, graph, *(const cuuint64_t *)(const void *)params);
 }
 
-CUresult cw_graph_exec_update_v1(enum cw_hook_id hook, const void *site, CUgraphExec exec,
-				 CUgraph graph, CUgraphNode *error_node,
-				 CUgraphExecUpdateResult *outcome)
+static CUresult heard_update(CUresult result, CUgraphExec exec, CUgraph graph)
 {
-	update_v1_fn real = (update_v1_fn)cw_real_of(hook);
-	CUresult result;
-
-	(void)site;
-	if (real == NULL) {
-		return CUDA_ERROR_NOT_FOUND;
-	}
-	result = real(exec, graph, error_node, outcome);
 	if (result == CUDA_SUCCESS && cw_following()) {
 		cw_graph_exec_updated(exec, graph);
 	}
 	return result;
 }
 
+CUresult cw_graph_exec_update_v1(enum cw_hook_id hook, const void *site, CUgraphExec exec,
+				 CUgraph graph, CUgraphNode *error_node,
+				 CUgraphExecUpdateResult *outcome)
+{
+	update_v1_fn real = (update_v1_fn)cw_real_of(hook);
+
+	(void)site;
+	return real != NULL ? heard_update(real(exec, graph, error_node, outcome), exec, graph)
+			    : CUDA_ERROR_NOT_FOUND;
+}
+
 CUresult cw_graph_exec_update(enum cw_hook_id hook, const void *site, CUgraphExec exec,
 			      CUgraph graph, CUgraphExecUpdateResultInfo *outcome)
 {
 	update_fn real = (update_fn)cw_real_of(hook);
-	CUresult result;
 
 	(void)site;
-	if (real == NULL) {
-		return CUDA_ERROR_NOT_FOUND;
-	}
-	result = real(exec, graph, outcome);
-	if (result == CUDA_SUCCESS && cw_following()) {
-		cw_graph_exec_updated(exec, graph);
-	}
-	return result;
+	return real != NULL ? heard_update(real(exec, graph, outcome), exec, graph)
+			    : CUDA_ERROR_NOT_FOUND;
 }
 
 /* What it has launched and nobody has freed stays the program's (C-89). */

@@ -140,13 +140,14 @@ static int device_of_stream(CUstream stream)
 	return where.device;
 }
 
-CUresult cw_graphics_map(enum cw_hook_id hook, const void *site, unsigned int count,
-			 CUgraphicsResource *resources, CUstream stream)
+/* One operation of each resource, where the driver agrees. */
+static CUresult count_resources(enum cw_hook_id hook, unsigned int count,
+				CUgraphicsResource *resources, CUstream stream,
+				void (*operation)(int device, unsigned int kind))
 {
 	resources_fn real = (resources_fn)cw_real_of(hook);
 	CUresult result;
 
-	(void)site;
 	if (real == NULL) {
 		return CUDA_ERROR_NOT_FOUND;
 	}
@@ -155,29 +156,22 @@ CUresult cw_graphics_map(enum cw_hook_id hook, const void *site, unsigned int co
 		int device = device_of_stream(stream);
 
 		for (unsigned int i = 0; i < count; i++) {
-			cw_count_allocation(device, CUWEIR_KIND_IMPORTED);
+			operation(device, CUWEIR_KIND_IMPORTED);
 		}
 	}
 	return result;
 }
 
+CUresult cw_graphics_map(enum cw_hook_id hook, const void *site, unsigned int count,
+			 CUgraphicsResource *resources, CUstream stream)
+{
+	(void)site;
+	return count_resources(hook, count, resources, stream, cw_count_allocation);
+}
+
 CUresult cw_graphics_unmap(enum cw_hook_id hook, const void *site, unsigned int count,
 			   CUgraphicsResource *resources, CUstream stream)
 {
-	resources_fn real = (resources_fn)cw_real_of(hook);
-	CUresult result;
-
 	(void)site;
-	if (real == NULL) {
-		return CUDA_ERROR_NOT_FOUND;
-	}
-	result = real(count, resources, stream);
-	if (result == CUDA_SUCCESS && cw_driver_door_open()) {
-		int device = device_of_stream(stream);
-
-		for (unsigned int i = 0; i < count; i++) {
-			cw_count_free(device, CUWEIR_KIND_IMPORTED);
-		}
-	}
-	return result;
+	return count_resources(hook, count, resources, stream, cw_count_free);
 }
