@@ -10,26 +10,29 @@
 #define CUWEIR_VERSION "unknown"
 #endif
 
+static void say(const char *format, va_list arguments)
+{
+	fputs("cuweir: ", stderr);
+	vfprintf(stderr, format, arguments);
+	fputc('\n', stderr);
+}
+
 void complain(const char *format, ...)
 {
 	va_list arguments;
 
-	fputs("cuweir: ", stderr);
 	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
+	say(format, arguments);
 	va_end(arguments);
-	fputc('\n', stderr);
 }
 
 void refuse(const char *format, ...)
 {
 	va_list arguments;
 
-	fputs("cuweir: ", stderr);
 	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
+	say(format, arguments);
 	va_end(arguments);
-	fputc('\n', stderr);
 	exit(STATUS_BAD_SETTING);
 }
 
