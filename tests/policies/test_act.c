@@ -318,20 +318,11 @@ static int tear_down(void **state)
 	return rmdir(directory);
 }
 
-int main(int argc, char **argv)
-{
-	if (argc < 2) {
-		return 2;
-	}
-	policy = fake_load(argv[1]);
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_once_for_each_crossing),
-		cmocka_unit_test(test_percent_and_kinds),
-		cmocka_unit_test(test_free_memory),
-		cmocka_unit_test(test_oom_debug_signal),
-		cmocka_unit_test(test_fifo),
-		cmocka_unit_test(test_command),
-		cmocka_unit_test(test_refusals),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN_WITH(set_up, tear_down,
+	cmocka_unit_test(test_once_for_each_crossing),
+	cmocka_unit_test(test_percent_and_kinds),
+	cmocka_unit_test(test_free_memory),
+	cmocka_unit_test(test_oom_debug_signal),
+	cmocka_unit_test(test_fifo),
+	cmocka_unit_test(test_command),
+	cmocka_unit_test(test_refusals));

@@ -329,20 +329,11 @@ static int tear_down(void **state)
 	return rmdir(directory);
 }
 
-int main(int argc, char **argv)
-{
-	if (argc < 2) {
-		return 2;
-	}
-	policy = fake_load(argv[1]);
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forms),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_percent_later),
-		cmocka_unit_test(test_memory_info),
-		cmocka_unit_test(test_claims),
-		cmocka_unit_test(test_names_and_devices),
-		cmocka_unit_test(test_file),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN_WITH(set_up, tear_down,
+	cmocka_unit_test(test_forms),
+	cmocka_unit_test(test_refusals),
+	cmocka_unit_test(test_percent_later),
+	cmocka_unit_test(test_memory_info),
+	cmocka_unit_test(test_claims),
+	cmocka_unit_test(test_names_and_devices),
+	cmocka_unit_test(test_file));

@@ -221,15 +221,6 @@ static int tear_down(void **state)
 	return rmdir(directory);
 }
 
-int main(int argc, char **argv)
-{
-	if (argc < 2) {
-		return 2;
-	}
-	policy = fake_load(argv[1]);
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_killed_and_started_anew),
-		cmocka_unit_test(test_claims_of_the_dead),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN_WITH(set_up, tear_down,
+	cmocka_unit_test(test_killed_and_started_anew),
+	cmocka_unit_test(test_claims_of_the_dead));

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The policy `log` by value, and a row for each failed attempt, never two. */
-#include "fake_host.h"
+#include "test_main.h"
 
 #include <fcntl.h>
 #include <regex.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #define HEADER "Thread,Time,Action,Pointer,Size,Stream\n"
 
-static const struct cuweir_policy *policy;
 static char directory[] = "/tmp/cuweir-log-XXXXXX";
 static char path[128];
 
@@ -334,22 +328,13 @@ static int tear_down(void **state)
 	return rmdir(directory);
 }
 
-int main(int argc, char **argv)
-{
-	if (argc < 2) {
-		return 2;
-	}
-	policy = fake_load(argv[1]);
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows_in_call_order),
-		cmocka_unit_test(test_failure_row),
-		cmocka_unit_test(test_retries_and_other_failures),
-		cmocka_unit_test(test_veto_inside_and_outside),
-		cmocka_unit_test(test_two_places),
-		cmocka_unit_test(test_stream_and_sizes),
-		cmocka_unit_test(test_local_time),
-		cmocka_unit_test(test_new_file),
-		cmocka_unit_test(test_old_file),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN_WITH(set_up, tear_down,
+	cmocka_unit_test(test_rows_in_call_order),
+	cmocka_unit_test(test_failure_row),
+	cmocka_unit_test(test_retries_and_other_failures),
+	cmocka_unit_test(test_veto_inside_and_outside),
+	cmocka_unit_test(test_two_places),
+	cmocka_unit_test(test_stream_and_sizes),
+	cmocka_unit_test(test_local_time),
+	cmocka_unit_test(test_new_file),
+	cmocka_unit_test(test_old_file));

@@ -377,23 +377,14 @@ static int tear_down(void **state)
 	return rmdir(directory);
 }
 
-int main(int argc, char **argv)
-{
-	if (argc < 2) {
-		return 2;
-	}
-	policy = fake_load(argv[1]);
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_json),
-		cmocka_unit_test(test_longest_row),
-		cmocka_unit_test(test_text_of_1023),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_devices),
-		cmocka_unit_test(test_rotation),
-		cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_goes_on_after_exec),
-		cmocka_unit_test(test_fork),
-		cmocka_unit_test(test_trial),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN_WITH(set_up, tear_down,
+	cmocka_unit_test(test_json),
+	cmocka_unit_test(test_longest_row),
+	cmocka_unit_test(test_text_of_1023),
+	cmocka_unit_test(test_names),
+	cmocka_unit_test(test_devices),
+	cmocka_unit_test(test_rotation),
+	cmocka_unit_test(test_ends),
+	cmocka_unit_test(test_goes_on_after_exec),
+	cmocka_unit_test(test_fork),
+	cmocka_unit_test(test_trial));

@@ -13,7 +13,9 @@
 
 static const struct cuweir_policy *policy;
 
-#define TEST_MAIN(...) \
+#define TEST_MAIN(...) TEST_MAIN_WITH(NULL, NULL, __VA_ARGS__)
+/* With what is done before and after all of them. */
+#define TEST_MAIN_WITH(set_up, tear_down, ...) \
 	int main(int argc, char **argv) \
 	{ \
 		const struct CMUnitTest tests[] = { __VA_ARGS__ }; \
@@ -21,7 +23,7 @@ static const struct cuweir_policy *policy;
 			return 2; \
 		} \
 		policy = fake_load(argv[1]); \
-		return cmocka_run_group_tests(tests, NULL, NULL); \
+		return cmocka_run_group_tests(tests, set_up, tear_down); \
 	} \
 	_Static_assert(true, "wants a semicolon")
 
