@@ -2,6 +2,7 @@
 /* The driver API as graphs.c's way in; see way_driver.c for the forms of it. */
 #include "apps.h"
 #include "graphs.h"
+#include "lookup.h"
 
 #undef cuMemFree
 #undef cuMemGetInfo
@@ -78,25 +79,6 @@ static void find_functions(const char *how)
 }
 
 #else
-
-static void *take(const char *how, const char *symbol, const char *base, int version, int flags)
-{
-	void *libcuda = dlopen("libcuda.so.1", RTLD_NOW);
-	CUresult (*v1)(const char *, void **, int, cuuint64_t) = NULL;
-	CUresult (*v2)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *) =
-		NULL;
-	void *function = NULL;
-
-	REQUIRE(libcuda != NULL);
-	if (strcmp(how, "dlsym") == 0) {
-		return dlsym(libcuda, symbol);
-	}
-	*(void **)&v1 = dlsym(libcuda, "cuGetProcAddress");
-	*(void **)&v2 = dlsym(libcuda, "cuGetProcAddress_v2");
-	CHECK(strcmp(how, "gpa1") == 0 ? v1(base, &function, version, (cuuint64_t)flags)
-				       : v2(base, &function, version, (cuuint64_t)flags, NULL));
-	return function;
-}
 
 static void find_functions(const char *how)
 {

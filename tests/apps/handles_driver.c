@@ -5,6 +5,7 @@
  */
 #include "apps.h"
 #include "handles.h"
+#include "lookup.h"
 
 #include <cuda.h>
 #include <stdbool.h>
@@ -54,24 +55,6 @@ static int find_functions(const char *how)
 
 static struct driver driver;
 
-static void *by_lookup(void *libcuda, bool first, const char *base, int version)
-{
-	CUresult (*v1)(const char *, void **, int, cuuint64_t) = NULL;
-	CUresult (*v2)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *) =
-		NULL;
-	CUdriverProcAddressQueryResult found;
-	void *function = NULL;
-
-	if (first) {
-		*(void **)&v1 = dlsym(libcuda, "cuGetProcAddress");
-		CHECK(v1(base, &function, version, 0));
-	} else {
-		*(void **)&v2 = dlsym(libcuda, "cuGetProcAddress_v2");
-		CHECK(v2(base, &function, version, 0, &found));
-	}
-	return function;
-}
-
 static int find_functions(const char *how)
 {
 	void *libcuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -83,7 +66,7 @@ static int find_functions(const char *how)
 	}
 #define CALL(symbol, base, version, parameters)                                              \
 	*(void **)&driver.symbol = by_name ? dlsym(libcuda, #symbol)                         \
-					   : by_lookup(libcuda, first, #base, version);
+					   : by_lookup(libcuda, first, #base, version, 0);
 #include "handles_calls.def"
 #undef CALL
 	return 0;

@@ -5,6 +5,7 @@
  * for a figure not asked for.
  */
 #include "apps.h"
+#include "lookup.h"
 
 #include <cuda.h>
 
@@ -30,32 +31,13 @@ CALLS(DECLARE)
 #define TAKE(symbol, base, version, parameters) driver.symbol = linked_##symbol;
 #else
 #define TAKE(symbol, base, version, parameters) \
-	*(void **)&driver.symbol = take(how, #symbol, #base, version);
+	*(void **)&driver.symbol = take(how, #symbol, #base, version, 0);
 #endif
 
 static struct {
 #define MEMBER(symbol, base, version, parameters) CUresult(*symbol) parameters;
 	CALLS(MEMBER)
 } driver;
-
-static inline void *take(const char *how, const char *symbol, const char *base, int version)
-{
-	void *libcuda = dlopen("libcuda.so.1", RTLD_NOW);
-	CUresult (*v1)(const char *, void **, int, cuuint64_t) = NULL;
-	CUresult (*v2)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *) =
-		NULL;
-	void *function = NULL;
-
-	REQUIRE(libcuda != NULL);
-	if (strcmp(how, "dlsym") == 0) {
-		return dlsym(libcuda, symbol);
-	}
-	*(void **)&v1 = dlsym(libcuda, "cuGetProcAddress");
-	*(void **)&v2 = dlsym(libcuda, "cuGetProcAddress_v2");
-	CHECK(strcmp(how, "gpa1") == 0 ? v1(base, &function, version, 0)
-				       : v2(base, &function, version, 0, NULL));
-	return function;
-}
 
 static void make_current(int device)
 {

@@ -6,6 +6,7 @@
 #ifndef VIRTUAL_H
 #define VIRTUAL_H
 
+#include "lookup.h"
 #include "things.h"
 
 #include <cuda.h>
@@ -44,25 +45,6 @@ static inline void find_functions(const char *how)
 #else
 
 static struct driver driver;
-
-static inline void *by_lookup(void *libcuda, bool first, const char *base, int version,
-			      cuuint64_t flags)
-{
-	CUresult (*v1)(const char *, void **, int, cuuint64_t) = NULL;
-	CUresult (*v2)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *) =
-		NULL;
-	CUdriverProcAddressQueryResult found;
-	void *function = NULL;
-
-	if (first) {
-		*(void **)&v1 = dlsym(libcuda, "cuGetProcAddress");
-		CHECK(v1(base, &function, version, flags));
-	} else {
-		*(void **)&v2 = dlsym(libcuda, "cuGetProcAddress_v2");
-		CHECK(v2(base, &function, version, flags, &found));
-	}
-	return function;
-}
 
 static inline void find_functions(const char *how)
 {

@@ -5,6 +5,7 @@
  * cuGetProcAddress ("gpa" for its second version, "gpa1" for its first).
  */
 #include "apps.h"
+#include "lookup.h"
 #include "scenario.h"
 
 #include <cuda.h>
@@ -35,24 +36,6 @@ static int find_functions(const char *how)
 #else
 
 static struct driver driver;
-
-static void *by_lookup(void *libcuda, bool first, const char *base, int version, cuuint64_t flags)
-{
-	CUresult (*v1)(const char *, void **, int, cuuint64_t) = NULL;
-	CUresult (*v2)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *) =
-		NULL;
-	CUdriverProcAddressQueryResult found;
-	void *function = NULL;
-
-	if (first) {
-		*(void **)&v1 = dlsym(libcuda, "cuGetProcAddress");
-		CHECK(v1(base, &function, version, flags));
-	} else {
-		*(void **)&v2 = dlsym(libcuda, "cuGetProcAddress_v2");
-		CHECK(v2(base, &function, version, flags, &found));
-	}
-	return function;
-}
 
 static int find_functions(const char *how)
 {
