@@ -192,7 +192,7 @@ static int open_limit(const struct cuweir_host *host, const char *arguments, voi
 const struct cuweir_policy cuweir_policy_entry = {
 	.struct_size = sizeof(struct cuweir_policy),
 	.version = CUWEIR_POLICY_VERSION,
-	.flags = CUWEIR_POLICY_CAPTURE_SAFE | CUWEIR_POLICY_DEBUG,
+	.flags = CUWEIR_POLICY_CAPTURE_SAFE | CUWEIR_POLICY_DEBUG | CUWEIR_POLICY_SILENT,
 	.name = "limit",
 	.summary = "no more device memory than this",
 	.arguments = LIMIT_ARGUMENTS,

@@ -200,8 +200,42 @@ static const char *start_policy(struct cw_policy *policy, const struct cuweir_po
 	return buffer;
 }
 
+static bool shows_events(const struct cuweir_policy *table)
+{
+	return (table->on_allocated != NULL || table->on_deallocated != NULL) &&
+	       (table->flags & CUWEIR_POLICY_SILENT) == 0;
+}
+
+/* NULL when the policy stands at its place, else why it does not. */
+static const char *put_policy(const struct cuweir_policy *entry, const char *name,
+			      const char *arguments, uint32_t index, char *buffer, size_t size)
+{
+	struct cw_policy *policy = &cw_chain.policies[index];
+	const char *reason = check_table(entry, buffer, size);
+
+	if (reason != NULL) {
+		return reason;
+	}
+	memset(policy, 0, sizeof(*policy));
+	policy->bit = 1u << index;
+	policy->setting = name;
+	reason = start_policy(policy, entry, arguments, buffer, size);
+	if (reason != NULL) {
+		return reason;
+	}
+	cw_chain.has_allocator |= policy->table.allocator != NULL;
+	cw_chain.asks_before |= policy->table.admit != NULL || policy->table.allocator != NULL;
+	cw_chain.has_before_free |= policy->table.before_free != NULL;
+	cw_chain.has_memory_info |= policy->table.memory_info != NULL;
+	cw_chain.shows_events |= shows_events(&policy->table);
+	if ((policy->table.flags & CUWEIR_POLICY_DEBUG) != 0) {
+		cw_debug_always();
+	}
+	return NULL;
+}
+
 /* One element of the setting, which is ours to cut: name or path, ':', arguments. */
-static int add_policy(char *element, struct cw_policy *policy, uint32_t index)
+static int add_policy(char *element, uint32_t index)
 {
 	const struct cuweir_policy *entry = NULL;
 	const char *reason = NULL;
@@ -209,52 +243,34 @@ static int add_policy(char *element, struct cw_policy *policy, uint32_t index)
 	char buffer[512];
 	char setting[256];
 	char *colon = strchr(element, ':');
-	void *handle = NULL;
+	void *handle;
 
 	cw_format(setting, sizeof(setting), "%s", element);
 	if (colon != NULL) {
 		*colon = '\0';
 		arguments = colon + 1;
 	}
-	if (strcmp(element, CW_BUILTIN_LINES) == 0) {
-		entry = &cw_builtin_lines;
-	} else {
-		handle = open_plugin(element, &reason);
-		if (handle == NULL) {
-			return left_out(setting, reason);
-		}
-		entry = find_entry(handle);
+	handle = open_plugin(element, &reason);
+	if (handle == NULL) {
+		return left_out(setting, reason);
 	}
+	entry = find_entry(handle);
 	if (entry == NULL) {
 		return left_out(setting, "it exports no " ENTRY_SYMBOL
 					 "; want a plugin made with cuweir/policy.h");
 	}
-	reason = check_table(entry, buffer, sizeof(buffer));
+	reason = put_policy(entry, element, arguments, index, buffer, sizeof(buffer));
 	if (reason != NULL) {
 		return left_out(setting, reason);
-	}
-	memset(policy, 0, sizeof(*policy));
-	policy->bit = 1u << index;
-	policy->setting = element;
-	reason = start_policy(policy, entry, arguments, buffer, sizeof(buffer));
-	if (reason != NULL) {
-		return left_out(setting, reason);
-	}
-	cw_chain.has_allocator |= policy->table.allocator != NULL;
-	cw_chain.asks_before |= policy->table.admit != NULL || policy->table.allocator != NULL;
-	cw_chain.has_before_free |= policy->table.before_free != NULL;
-	cw_chain.has_memory_info |= policy->table.memory_info != NULL;
-	if ((policy->table.flags & CUWEIR_POLICY_DEBUG) != 0) {
-		cw_debug_always();
 	}
 	cw_message(CW_NOTICE, "policy %s is open", setting);
 	return 0;
 }
 
-int cw_chain_open(const char *setting)
+int cw_chain_open(const char *setting, bool lines)
 {
 	size_t size = setting != NULL ? strlen(setting) + 1 : 0;
-	uint32_t count = CW_PLACE_PROGRAM + 1;
+	uint32_t count = CW_PLACE_NAMED;
 	int failures = 0;
 	char *copy;
 	void *memory;
@@ -267,7 +283,6 @@ int cw_chain_open(const char *setting)
 	}
 	cw_chain.policies = memory;
 	cw_program_place(&cw_chain.policies[CW_PLACE_PROGRAM]);
-	cw_chain.first = CW_PLACE_PROGRAM + 1;
 	copy = (char *)memory + CW_CHAIN_MAX * sizeof(struct cw_policy);
 	if (setting != NULL) {
 		memcpy(copy, setting, size);
@@ -281,13 +296,19 @@ int cw_chain_open(const char *setting)
 		if (*element != '\0' && count == CW_CHAIN_MAX) {
 			failures += left_out(element, "the chain is full at 16 policies");
 		} else if (*element != '\0') {
-			int failed = add_policy(element, &cw_chain.policies[count], count);
+			int failed = add_policy(element, count);
 
 			failures += failed;
 			count += failed == 0;
 		}
 		element = end;
 	}
+	cw_chain.outer = CW_PLACE_NAMED;
+	if (lines && !cw_chain.shows_events) {
+		cw_chain.outer = CW_PLACE_LINES;
+		put_policy(&cw_builtin_lines, cw_builtin_lines.name, "", CW_PLACE_LINES, NULL, 0);
+	}
+	cw_chain.first = cw_chain.outer;
 	__atomic_store_n(&cw_chain.count, count, __ATOMIC_RELEASE);
 	return failures;
 }

@@ -16,9 +16,10 @@
 
 /*
  * Place 0 is the program's own handler (program.h), the outermost; it is there even without
- * any policy, and does nothing until the program sets one.
+ * any policy, and does nothing until the program sets one. Then come the built-in lines, which
+ * tell of what the program is given, not of what a policy takes for it; and the named policies.
  */
-enum { CW_CHAIN_MAX = 17, CW_PLACE_PROGRAM = 0 };
+enum { CW_PLACE_PROGRAM, CW_PLACE_LINES, CW_PLACE_NAMED, CW_CHAIN_MAX = CW_PLACE_NAMED + 16 };
 
 struct cw_policy {
 	struct cuweir_policy table; /* our copy; entries that an older plugin lacks are NULL */
@@ -37,8 +38,10 @@ struct cw_policy {
 struct cw_chain {
 	/* 0 before the opening and after the closing: then policies are not called. */
 	uint32_t count;
-	uint32_t first;   /* 0 while the program has set a handler, else 1: nothing to tell it */
+	uint32_t first;   /* 0 while the program has set a handler, else `outer` */
+	uint32_t outer;   /* the outermost place that is taken, the program's aside */
 	bool asks_before; /* some policy admits or serves */
+	bool shows_events; /* some policy has debug events that are not for its books alone */
 	bool has_allocator;
 	bool has_before_free;
 	bool has_memory_info;
@@ -65,10 +68,10 @@ static inline uint32_t cw_chain_first(void)
 }
 
 /*
- * Loads and opens what CUWEIR_POLICY names; NULL: nothing. Returns the number of policies that
- * failed to.
+ * Loads and opens what CUWEIR_POLICY names; NULL: nothing. With `lines` the built-in ones stand
+ * before them, unless a policy shows events itself. Returns the number that failed to open.
  */
-int cw_chain_open(const char *setting);
+int cw_chain_open(const char *setting, bool lines);
 
 /* No callback starts after this; each policy's close is called unless `quietly`. */
 void cw_chain_close(bool quietly);

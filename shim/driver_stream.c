@@ -49,7 +49,7 @@ static void tell_stream_ends(CUstream stream)
 	struct cw_where where;
 	uint32_t count = cw_chain_count();
 
-	if (count <= CW_PLACE_PROGRAM + 1 || stream == NULL) {
+	if (count <= CW_PLACE_NAMED || stream == NULL) {
 		return;
 	}
 	cw_where_of_stream(stream, &where);

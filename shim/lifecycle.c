@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "budget.h"
-#include "builtin.h"
 #include "chain.h"
 #include "config.h"
 #include "counts.h"
@@ -97,11 +96,7 @@ static void open_all(void)
 	if (cw_config.log != NULL && !cw_message_open_log(cw_config.log)) {
 		failures++;
 	}
-	if (cw_config.policy != NULL) {
-		failures += cw_chain_open(cw_config.policy);
-	} else {
-		failures += cw_chain_open(cw_config.debug ? CW_BUILTIN_LINES : NULL);
-	}
+	failures += cw_chain_open(cw_config.policy, cw_config.debug);
 	if (cw_config.debug) {
 		cw_debug_set(true);
 	}

@@ -266,7 +266,7 @@ void cw_program_clear(void)
 	cw_lock_acquire(&setting);
 	handler = current;
 	if (handler != NULL) {
-		__atomic_store_n(&cw_chain.first, CW_PLACE_PROGRAM + 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&cw_chain.first, cw_chain.outer, __ATOMIC_RELEASE);
 		__atomic_store_n(&place->kinds, 0, __ATOMIC_RELEASE);
 		__atomic_store_n(&current, NULL, __ATOMIC_SEQ_CST);
 		cw_debug_program(false);

@@ -414,6 +414,11 @@ enum {
 	CUWEIR_POLICY_CAPTURE_SAFE = 1u << 0,
 	/* Gets debug events whether or not debug is on: a log, which is nothing without. */
 	CUWEIR_POLICY_DEBUG = 1u << 1,
+	/*
+	 * Keeps its own books by debug events and shows nobody: CUWEIR_DEBUG=1 writes its own
+	 * lines beside this policy, as where no policy has on_allocated or on_deallocated.
+	 */
+	CUWEIR_POLICY_SILENT = 1u << 2,
 };
 
 struct cuweir_policy {

@@ -73,6 +73,21 @@ class Pages(Case):
                 for option in re.findall(r"(?<=\s)--([a-z][a-z-]*)", line):
                     self.assertIn(option, known, f"{name}: {line}")
 
+    def test_map_of_the_shim(self):
+        """Every file has its room, and what the map points at is there."""
+        page = read("shim/README.md")
+        files = {name for name in os.listdir(f"{SOURCE}/shim")
+                 if name.endswith((".c", ".h", ".S", ".def"))}
+        named = set(re.findall(r"`(\w+\.(?:[chS]|def))`", page))
+        self.assertEqual(named - files, set())
+        stems = {name.split(".")[0] for name in named}
+        self.assertEqual({name for name in files if name.split(".")[0] not in stems}, set())
+        places = re.findall(r"`(\w+)`(?: and `(\w+)`)? in `(\w+\.[ch])`", page)
+        self.assertGreater(len(places), 3)
+        for *names, file in places:
+            for name in filter(None, names):
+                self.assertRegex(read(f"shim/{file}"), rf"\b{name}\b", file)
+
     def test_roff(self):
         pages = f"{BUILD}/docs/man"
         if not os.path.exists(f"{pages}/cuweir.1"):

@@ -131,6 +131,8 @@ class Watching(Case):
                 "0, 0xA, total 0 B (0 B)\n")
         result = scenario(PAIR, "-d")
         self.assertEqual((result.status, result.lines), (0, said))
+        result = scenario(PAIR, "-d", "-l", "8GiB", "-p", "retry")
+        self.assertEqual((result.status, result.lines), (0, said))
         result = scenario(PAIR, "-d", "-r", "-o", f"{self.directory}/log.%p")
         self.assertEqual((result.status, result.err), (0, ""))
         name, = os.listdir(self.directory)
@@ -143,7 +145,7 @@ class Watching(Case):
         """The program goes elsewhere before its first CUDA call."""
         os.makedirs(f"{self.directory}/a b")
         shutil.copy(TRIAL, f"{self.directory}/a b/here.so")
-        result = cuweir("run", "--sim", "1G", "-p", "./here.so", "-d", "-o", "log", "sh", "-c",
+        result = cuweir("run", "--sim", "1G", "-p", "./here.so", "-o", "log", "sh", "-c",
                         f"cd / && exec {SCENARIO} dlsym '{PAIR}'", cwd=f"{self.directory}/a b")
         self.assertEqual((result.status, result.err), (0, ""))
         with open(f"{self.directory}/a b/log", encoding="utf-8") as file:

@@ -13,6 +13,8 @@
 #define PAIR "alloc a 8192; free a"
 #define REFUSED(setting, reason)                                                                   \
 	SAID "CUWEIR_POLICY=\"" setting "\": " reason "; the policy is left out\n"
+#define LINE(verb, call, total) \
+	SAID verb " 8.0 KiB (8192 B) device by " call ", device 0, 0xA, total " total "\n"
 #define STRICT_END SAID "CUWEIR_STRICT=1: the program ends here with status 127\n"
 #define NO_SUCH "there is no policy of that name beside libcuweir.so; want one that is there, " \
 		"or a path with a /"
@@ -161,7 +163,10 @@ static void good_plugins(void **state)
 		{ { .row = "a policy of an older header",
 		    .environment = { "CUWEIR_POLICY=" PLUGINS "old_abi.so", "CUWEIR_DEBUG=1" },
 		    .script = PAIR "; expect 2 alloc b 1000G" },
-		  .err = "old_abi alloc 8192\nold_abi dealloc 0\n" },
+		  .err = "old_abi alloc 8192\n" LINE("allocated", "cuMemAlloc", "8.0 KiB (8192 B)")
+			 "old_abi dealloc 0\n" LINE("freed", "cuMemFree", "0 B (0 B)")
+			 "cuweir[P]: failed 1000.0 GiB (1073741824000 B) device by cuMemAlloc, "
+			 "device 0: CUDA_ERROR_OUT_OF_MEMORY (2)\n" },
 		{ { .row = "a policy of a newer header that uses nothing of it",
 		    .environment = { "CUWEIR_POLICY=" PLUGINS "larger_ok.so" }, .script = PAIR },
 		  .err = "larger_ok open\n" },

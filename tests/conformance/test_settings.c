@@ -47,6 +47,21 @@ static void debug_and_log(void **state)
 		{ { .row = "CUWEIR_DEBUG=1 and no policy: a line for everything",
 		    .environment = { "CUWEIR_DEBUG=1" }, .script = EVERY_SCRIPT },
 		  .err = EVERY_LINE },
+		{ { .row = "CUWEIR_DEBUG=1: policies without debug events leave the lines to us",
+		    .environment = { "CUWEIR_DEBUG=1", "CUWEIR_POLICY=limit:8GiB;retry;spill" },
+		    .script = PAIR },
+		  .err = ALLOCATED FREED },
+		{ { .row = "also the sixteenth of them, and where one does not open",
+		    .environment = { "CUWEIR_DEBUG=1", "CUWEIR_VERBOSE=0",
+				     "CUWEIR_POLICY=retry;retry;retry;retry;retry;retry;retry;"
+				     "retry;retry;retry;retry;retry;retry;retry;retry;nobody;retry" },
+		    .script = PAIR },
+		  .err = ALLOCATED FREED },
+		{ { .row = "a policy that has the events shows them itself: no lines of ours",
+		    .environment = { "CUWEIR_DEBUG=1", "CUWEIR_LOG=FILE",
+				     "CUWEIR_POLICY=retry;log:format=csv,file=/dev/null" },
+		    .script = PAIR },
+		  .err = "", .file = "" },
 		{ { .row = "CUWEIR_LOG: the same lines in the file, and none elsewhere",
 		    .environment = { "CUWEIR_DEBUG=1", "CUWEIR_LOG=FILE" },
 		    .script = EVERY_SCRIPT },
@@ -240,7 +255,7 @@ static void values(void **state)
 				     "CUWEIR_POLICY=" PLUGINS "larger_ok.so;nobody" } },
 		  .err = "larger_ok open\n" SAID "CUWEIR_POLICY=\"nobody\": there is no policy of "
 			 "that name beside libcuweir.so; want one that is there, or a path with a "
-			 "/; the policy is left out\n" },
+			 "/; the policy is left out\n" ALLOCATED FREED },
 	};
 
 	(void)state;
