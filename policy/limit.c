@@ -185,6 +185,7 @@ static int open_limit(const struct cuweir_host *host, const char *arguments, voi
 		free(limit);
 		return status;
 	}
+	limit->is_open = true;
 	*ret_state = limit;
 	return CUWEIR_SUCCESS;
 }

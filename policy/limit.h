@@ -16,7 +16,10 @@ struct limit {
 	uint64_t bytes[LIMIT_DEVICES];        /* LIMIT_NONE: no limit; 0 where it is a percentage */
 	unsigned int percent[LIMIT_DEVICES];  /* 0: none */
 	atomic_bool is_set[LIMIT_DEVICES];    /* the budget of the device is there */
-	atomic_bool is_pending;               /* a percentage is not resolved yet */
+	bool is_named[LIMIT_DEVICES];         /* by its own number */
+	atomic_bool is_checked;               /* whether those are there */
+	bool is_open;
+	atomic_bool is_pending;               /* a percentage or a number waits for the driver */
 	uint64_t safety;
 	char shared_name[SHARED_NAME_MAX + 1]; /* "": not shared */
 	struct shared shared;
@@ -34,8 +37,9 @@ struct limit {
 int limit_read(struct limit *limit, const struct cuweir_host *host, const char *arguments);
 
 /*
- * Turns percentages into bytes where the driver can be asked, and sets the budgets that are
- * known by then. Any thread; what is set already stays. The status of `open`.
+ * Turns percentages into bytes where the driver can be asked, sets the budgets that are known
+ * by then, and tells once of devices that are named and not there. Any thread; what is set
+ * already stays. The status of `open`.
  */
 int limit_set_budgets(struct limit *limit);
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "limit.h"
 
+#include <unistd.h>
+
 typedef int (*init_fn)(unsigned int flags);
+typedef int (*count_fn)(int *count);
 typedef int (*total_mem_fn)(size_t *bytes, int device);
 typedef int (*uuid_fn)(unsigned char uuid[16], int device);
 
@@ -10,6 +13,7 @@ static void set_all(struct limit *limit, uint64_t bytes, unsigned int percent)
 	for (int device = 0; device < LIMIT_DEVICES; device++) {
 		limit->bytes[device] = bytes;
 		limit->percent[device] = percent;
+		limit->is_named[device] = false;
 	}
 }
 
@@ -54,6 +58,7 @@ static const char *read_pair(struct limit *limit, const struct args_pair *pair)
 	}
 	limit->bytes[device] = bytes;
 	limit->percent[device] = percent;
+	limit->is_named[device] = true;
 	return NULL;
 }
 
@@ -81,18 +86,66 @@ int limit_read(struct limit *limit, const struct cuweir_host *host, const char *
  * A runtime that no other door hears has not initialized the driver yet; it is about to, and
  * doing it twice is doing it once. CUWEIR_ERROR_NOT_FOUND where there is no driver yet.
  */
-static int ask_total(const struct cuweir_host *host, int device, uint64_t *ret_bytes)
+static int count_devices(const struct cuweir_host *host, int *ret_count)
 {
-	void *total_mem = NULL;
+	void *count = NULL;
 	void *init = NULL;
-	size_t bytes = 0;
-	if (host->driver_function(host, "cuDeviceTotalMem_v2", &total_mem) != CUWEIR_SUCCESS) {
+	if (host->driver_function(host, "cuDeviceGetCount", &count) != CUWEIR_SUCCESS) {
 		return CUWEIR_ERROR_NOT_FOUND;
 	}
-	int status = ((total_mem_fn)total_mem)(&bytes, device);
+	int status = ((count_fn)count)(ret_count);
 	if (status == CUWEIR_ERROR_NOT_INITIALIZED &&
 	    host->driver_function(host, "cuInit", &init) == CUWEIR_SUCCESS &&
 	    ((init_fn)init)(0) == CUWEIR_SUCCESS) {
+		status = ((count_fn)count)(ret_count);
+	}
+	return status;
+}
+
+/* The highest that was named; -1: none, so that the driver need not be asked. */
+static int last_named(const struct limit *limit)
+{
+	int device = LIMIT_DEVICES - 1;
+	while (device >= 0 && !limit->is_named[device]) {
+		device--;
+	}
+	return device;
+}
+
+/* The limits of the devices that are there hold: a typing error takes no other one away. */
+static int check_named(struct limit *limit, int named)
+{
+	char line[200];
+	bool any = false;
+	int count = 0;
+	if (count_devices(limit->host, &count) != CUWEIR_SUCCESS) {
+		atomic_store(&limit->is_pending, true);
+		return CUWEIR_SUCCESS;
+	}
+	if (atomic_exchange(&limit->is_checked, true) || named < count) {
+		return CUWEIR_SUCCESS;
+	}
+	for (int device = 0; device < count && device < LIMIT_DEVICES; device++) {
+		any = any || limit->bytes[device] != LIMIT_NONE;
+	}
+	int prefix = snprintf(line, sizeof(line), "cuweir[%d]: limit: ", (int)getpid());
+	snprintf(line + prefix, sizeof(line) - (size_t)prefix,
+		 "there is no device %d here; want one below %d%s", named, count,
+		 any ? "; the other limits hold" : "");
+	return any || limit->is_open ? limit->host->log(limit->host, line) :
+				       limit->host->refuse(limit->host, line + prefix);
+}
+
+static int ask_total(const struct cuweir_host *host, int device, uint64_t *ret_bytes)
+{
+	void *total_mem = NULL;
+	size_t bytes = 0;
+	int count = 0;
+	int status = count_devices(host, &count);
+	if (status == CUWEIR_SUCCESS) {
+		status = host->driver_function(host, "cuDeviceTotalMem_v2", &total_mem);
+	}
+	if (status == CUWEIR_SUCCESS) {
 		status = ((total_mem_fn)total_mem)(&bytes, device);
 	}
 	*ret_bytes = bytes;
@@ -134,7 +187,9 @@ int limit_set_budgets(struct limit *limit)
 								"a device that exists");
 		}
 	}
-	return CUWEIR_SUCCESS;
+	int named = last_named(limit);
+	return named < 0 || atomic_load(&limit->is_checked) ? CUWEIR_SUCCESS :
+							      check_named(limit, named);
 }
 
 /* The same device has other numbers in processes with other CUDA_VISIBLE_DEVICES. */

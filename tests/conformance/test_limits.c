@@ -68,6 +68,18 @@ static void wrong(void **state)
 		    .script = "alloc a 1K; free a",
 		    .err = { "limit.so:abc\": argument 1, \"abc\": want SIZE" } },
 		  .chain = "limit:abc" },
+		{ { .row = "P-34: no such device, and nothing else to limit",
+		    .environment = { "CUWEIR_SIM_DEVICES=2" },
+		    .script = "alloc a 1K; free a",
+		    .err = { "limit.so:2=1G\": there is no device 2 here; want one below 2; the "
+			     "policy is left out" } },
+		  .chain = "limit:2=1G" },
+		{ { .row = "P-34: no such device, and another one that is there",
+		    .environment = { "CUWEIR_SIM_DEVICES=2" },
+		    .script = "expect 2 alloc a 2K; alloc a 1K; free a",
+		    .err = { "limit: there is no device 2 here; want one below 2; the other limits "
+			     "hold\n" } },
+		  .chain = "limit:2=1G,0=1K" },
 	};
 
 	(void)state;

@@ -24,6 +24,12 @@ static int init(unsigned int flags)
 	return CUWEIR_SUCCESS;
 }
 
+static int get_count(int *count)
+{
+	*count = 2;
+	return driver.initialized ? CUWEIR_SUCCESS : CUWEIR_ERROR_NOT_INITIALIZED;
+}
+
 static int total_mem(size_t *bytes, int device)
 {
 	*bytes = (size_t)(device + 1) * 1000 * MIB + 1;
@@ -41,6 +47,7 @@ static int uuid(unsigned char identity[16], int device)
 static void *find_driver(const char *symbol)
 {
 	return strcmp(symbol, "cuInit") == 0		  ? (void *)init :
+	       strcmp(symbol, "cuDeviceGetCount") == 0	  ? (void *)get_count :
 	       strcmp(symbol, "cuDeviceTotalMem_v2") == 0 ? (void *)total_mem :
 	       strcmp(symbol, "cuDeviceGetUuid_v2") == 0  ? (void *)uuid :
 							    NULL;
@@ -117,6 +124,34 @@ static void test_refusals(void **state)
 	}
 	fake.budget_status = CUWEIR_ERROR_INVALID_DEVICE;
 	assert_non_null(strstr(fake_open_refused(&fake, policy, "1G"), "could not be set"));
+}
+
+/* A device that is not there: refused where nothing is left to limit, else told. */
+static void test_missing_device(void **state)
+{
+	struct fake_host fake;
+	open_limit(&fake, "1=1G");
+	assert_int_equal(fake.line_count, 0);
+	open_limit(&fake, "0=1G,2=2G");
+	assert_int_equal(fake.line_count, 1);
+	assert_non_null(strstr(fake.lines[0], "]: limit: there is no device 2 here; want one "
+					      "below 2; the other limits hold"));
+	assert_int_equal(fake.budgets[0], GIB);
+	driver.initialized = false;
+	assert_string_equal(fake_open_refused(&fake, policy, "3=50%,2=1G"),
+			    "there is no device 3 here; want one below 2");
+	assert_true(driver.initialized);
+	/* Without a driver at the opening it is told at the first allocation, once. */
+	fake_host_init(&fake);
+	fake.budget_status = CUWEIR_SUCCESS;
+	void *limit = fake_open(&fake, policy, "7=1G");
+	assert_int_equal(fake.line_count, 0);
+	fake.find_driver = find_driver;
+	struct cuweir_event event = fake_event(1, 0, 0);
+	assert_int_equal(policy->admit(limit, &event), CUWEIR_SUCCESS);
+	assert_int_equal(policy->admit(limit, &event), CUWEIR_SUCCESS);
+	assert_int_equal(fake.line_count, 1);
+	assert_non_null(strstr(fake.lines[0], "no device 7 here; want one below 2"));
 }
 
 /* A driver that is not there yet when the policy opens is asked at the first allocation. */
@@ -332,6 +367,7 @@ static int tear_down(void **state)
 TEST_MAIN_WITH(set_up, tear_down,
 	cmocka_unit_test(test_forms),
 	cmocka_unit_test(test_refusals),
+	cmocka_unit_test(test_missing_device),
 	cmocka_unit_test(test_percent_later),
 	cmocka_unit_test(test_memory_info),
 	cmocka_unit_test(test_claims),
