@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../shim/result.h"
 #include "command.h"
 
 static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2,
@@ -54,22 +56,68 @@ static void forward_signals(void)
 	}
 }
 
-/* Each process that the shim was in has added a line "live N refused N". */
-static unsigned long long findings(const char *file)
+/* One that waits for its parent to ask for its status is at its end. */
+static bool still_runs(pid_t pid)
 {
-	FILE *stream = fopen(file, "re");
-	unsigned long long sum = 0;
-	unsigned long long live;
-	unsigned long long refused;
+	char name[64];
+	char text[512] = "";
+	const char *state;
+	FILE *stream;
 
+	snprintf(name, sizeof(name), "/proc/%d/stat", (int)pid);
+	stream = fopen(name, "re");
 	if (stream == NULL) {
-		return 0;
+		return false;
 	}
-	while (fscanf(stream, "live %llu refused %llu\n", &live, &refused) == 2) {
-		sum += live + refused;
-	}
+	state = fgets(text, sizeof(text), stream) != NULL ? strrchr(text, ')') : NULL;
 	fclose(stream);
+	return state != NULL && strncmp(state, ") Z", 3) != 0 && strncmp(state, ") X", 3) != 0;
+}
+
+/*
+ * What the processes held when they ended, and what they were refused. One that still runs, as a
+ * daemon does, has not leaked yet.
+ */
+static unsigned long long findings(const struct cw_result_file *file)
+{
+	uint64_t taken = __atomic_load_n(&file->taken, __ATOMIC_RELAXED);
+	unsigned long long sum = 0;
+
+	if (taken > CW_RESULT_SLOTS) {
+		complain("--error-exitcode: of %llu processes that used CUDA, only the first %d are "
+			 "looked at", (unsigned long long)taken, CW_RESULT_SLOTS);
+		taken = CW_RESULT_SLOTS;
+	}
+	for (uint64_t i = 0; i < taken; i++) {
+		const struct cw_result_slot *slot = &file->slots[i];
+
+		sum += __atomic_load_n(&slot->refused, __ATOMIC_RELAXED);
+		if (slot->pid != 0 && slot->lost == 0 && !still_runs((pid_t)slot->pid)) {
+			sum += __atomic_load_n(&slot->live, __ATOMIC_RELAXED);
+		}
+	}
 	return sum;
+}
+
+/* For the programs' processes to find by its name, until it is unlinked. */
+static const struct cw_result_file *make_file(char *name)
+{
+	int fd = mkstemp(name);
+	void *memory = MAP_FAILED;
+
+	if (fd >= 0 && ftruncate(fd, sizeof(struct cw_result_file)) == 0) {
+		memory = mmap(NULL, sizeof(struct cw_result_file), PROT_READ, MAP_SHARED, fd, 0);
+	}
+	if (memory == MAP_FAILED) {
+		int error = errno;
+
+		if (fd >= 0) {
+			unlink(name);
+		}
+		refuse("--error-exitcode: cannot make a file in /tmp: %s", strerror(error));
+	}
+	close(fd);
+	return memory;
 }
 
 /* The program's end as our own, by the same signal where it was one; one core is enough. */
@@ -88,21 +136,17 @@ static int end_as(int status)
 
 int watch(char **argv, const char *path, int exitcode)
 {
-	char file[] = "/tmp/cuweir-result-XXXXXX";
-	int fd = mkstemp(file);
+	char name[] = "/tmp/cuweir-result-XXXXXX";
+	const struct cw_result_file *file = make_file(name);
 	unsigned long long found;
 	sigset_t before;
 	int status;
 
-	if (fd < 0) {
-		refuse("--error-exitcode: cannot make a file in /tmp: %s", strerror(errno));
-	}
-	close(fd);
-	setenv("CUWEIR_RESULT", file, 1);
+	setenv("CUWEIR_RESULT", name, 1);
 	block_signals(&before);
 	child = fork();
 	if (child < 0) {
-		unlink(file);
+		unlink(name);
 		refuse("cannot fork: %s", strerror(errno));
 	}
 	if (child == 0) {
@@ -116,7 +160,7 @@ int watch(char **argv, const char *path, int exitcode)
 	while (waitpid((pid_t)child, &status, 0) < 0 && errno == EINTR) {
 	}
 	found = findings(file);
-	unlink(file);
+	unlink(name);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && found > 0) {
 		return exitcode;
 	}

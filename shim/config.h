@@ -18,7 +18,7 @@ struct cw_config {
 	int64_t max_retries;  /* CUWEIR_MAX_RETRIES, -1 for no limit */
 	bool debug;           /* CUWEIR_DEBUG */
 	bool strict;          /* CUWEIR_STRICT */
-	const char *result;   /* CUWEIR_RESULT, for cuweir run: what was found at exit, a line */
+	const char *result;   /* CUWEIR_RESULT, for cuweir run: result.h */
 	bool run;             /* CUWEIR_RUN: started by cuweir run, which promised to be heard */
 	bool trial;           /* CUWEIR_TRIAL: cuweir run tries the policies, nothing else runs */
 	bool follow;          /* CUWEIR_FOLLOW: children are watched too, true by default */

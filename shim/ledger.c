@@ -20,6 +20,7 @@ struct cw_shard cw_ledger_shards_[CW_LEDGER_SHARDS] CW_SHARDS_ALIGNED;
 
 uint64_t cw_ledger_wide_;  /* of these, those that a narrow address leads to */
 static uint64_t wide_live;
+uint64_t *cw_ledger_mirrored_;
 
 /* Raised before the record is there: whoever sees the record sees the count. */
 static void count_wide(uint64_t address, uint64_t by)
@@ -39,6 +40,7 @@ static int wide_insert(uint64_t address, uint64_t size, uint32_t origin)
 	if (r < 0) {
 		count_wide(address, UINT64_MAX);
 	}
+	cw_ledger_changed();
 	return r;
 }
 
@@ -67,6 +69,7 @@ static int insert_locked(struct cw_shard *shard, uint64_t address, uint64_t size
 	cw_slot_pack(slot, address, size, origin);
 	r = cw_shard_insert(shard, &cw_ledger_shape, cw_hash(address), &address, slot, &there);
 	cw_lock_release(&shard->lock);
+	cw_ledger_changed();
 	return r;
 }
 
@@ -173,7 +176,10 @@ int cw_ledger_enter_waiting_(uint64_t address, uint64_t size, uint32_t origin,
 
 int cw_ledger_replace(uint64_t address, uint64_t size, uint32_t origin, struct cw_record *ret_old)
 {
-	return cw_ledger_enter(address, size, origin, ret_old);
+	int r = cw_ledger_enter(address, size, origin, ret_old);
+
+	cw_ledger_changed();
+	return r;
 }
 
 /* With the lock, which it gives back. */
@@ -219,8 +225,10 @@ bool cw_ledger_take_waiting_(uint64_t address, struct cw_record *ret)
 bool cw_ledger_remove(uint64_t address, struct cw_record *ret)
 {
 	struct cw_record unused;
+	bool removed = cw_ledger_take(address, ret != NULL ? ret : &unused);
 
-	return cw_ledger_take(address, ret != NULL ? ret : &unused);
+	cw_ledger_changed();
+	return removed;
 }
 
 bool cw_ledger_find(uint64_t address, struct cw_record *ret)
@@ -258,6 +266,26 @@ uint64_t cw_ledger_live(void)
 		live += __atomic_load_n(&cw_ledger_shards_[i].live, __ATOMIC_RELAXED);
 	}
 	return live;
+}
+
+/* Of two threads, the one that writes last finds a number older than its own and writes again. */
+void cw_ledger_show_(void)
+{
+	uint64_t *where = __atomic_load_n(&cw_ledger_mirrored_, __ATOMIC_RELAXED);
+	uint64_t live = cw_ledger_live();
+	uint64_t shown;
+
+	do {
+		shown = live;
+		__atomic_store_n(where, shown, __ATOMIC_SEQ_CST);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		live = cw_ledger_live();
+	} while (live != shown);
+}
+
+void cw_ledger_mirror(uint64_t *where)
+{
+	__atomic_store_n(&cw_ledger_mirrored_, where, __ATOMIC_RELAXED);
 }
 
 size_t cw_ledger_bytes_mapped(void)

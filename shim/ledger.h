@@ -95,6 +95,12 @@ void cw_record_list_release(struct cw_record_list *list);
 /* Number of records; exact when nothing is in flight. */
 uint64_t cw_ledger_live(void);
 
+/*
+ * Keeps that number at *where too, until it is called with NULL; exact when nothing is in
+ * flight. Not by the inline operations of ledger_inline.h.
+ */
+void cw_ledger_mirror(uint64_t *where);
+
 /* Memory taken so far for records, with all that belongs to them. */
 size_t cw_ledger_bytes_mapped(void);
 

@@ -9,6 +9,18 @@
 
 extern CW_HIDDEN struct cw_shard cw_ledger_shards_[CW_LEDGER_SHARDS] CW_SHARDS_ALIGNED;
 
+extern CW_HIDDEN uint64_t *cw_ledger_mirrored_;
+
+/* After the number of records has changed. */
+void cw_ledger_show_(void);
+
+static inline void cw_ledger_changed(void)
+{
+	if (__builtin_expect(__atomic_load_n(&cw_ledger_mirrored_, __ATOMIC_RELAXED) != NULL, 0)) {
+		cw_ledger_show_();
+	}
+}
+
 /* Also counts it out, which cw_handles_remove alone would not. */
 bool cw_wide_remove(uint64_t address, struct cw_record *ret);
 

@@ -166,6 +166,7 @@ size_t cw_ledger_detach_if(bool (*match)(const struct cw_record *record, void *a
 		}
 	}
 	cw_handles_walk(CW_HANDLE_WIDE, detach_wide, &detacher);
+	cw_ledger_changed();
 	if (ret_list->count == 0) {
 		cw_record_list_release(ret_list);
 	}

@@ -26,6 +26,7 @@
 #include "program.h"
 #include "report.h"
 #include "resolve.h"
+#include "result.h"
 #include "scopes.h"
 #include "thread.h"
 #include "totals.h"
@@ -80,6 +81,7 @@ static void after_fork_child(void)
 	cw_graph_books_postfork_child();
 	cw_plain_postfork_child();
 	cw_program_postfork_child();
+	cw_result_postfork_child();
 	if (__atomic_load_n(&cw_phase_, __ATOMIC_RELAXED) == CW_PHASE_OPENING) {
 		/* Another thread of the parent was at it; the child begins anew. */
 		__atomic_store_n(&cw_phase_, CW_PHASE_NEW, __ATOMIC_RELEASE);
@@ -92,6 +94,9 @@ static void open_all(void)
 
 	if (cw_config.report != NULL) {
 		cw_peaks_start();
+	}
+	if (cw_config.result != NULL) {
+		cw_result_open(cw_config.result);
 	}
 	if (cw_config.log != NULL && !cw_message_open_log(cw_config.log)) {
 		failures++;
@@ -194,9 +199,6 @@ __attribute__((destructor)) static void on_unload(void)
 		cw_chain_close(false);
 		if (cw_config.report != NULL) {
 			cw_report();
-		}
-		if (cw_config.result != NULL) {
-			cw_report_result(cw_config.result);
 		}
 	} else if (cw_config.run && !cw_config.disabled && getpid() == loaded_by &&
 		   cw_driver_unheard()) {

@@ -11,6 +11,7 @@
 #include "oom.h"
 #include "origins.h"
 #include "release.h"
+#include "result.h"
 #include "serve.h"
 #include "status.h"
 #include "thread.h"
@@ -67,6 +68,7 @@ CW_COLD void cw_note_fatal(int status)
 {
 	if (status != CUDA_ERROR_DEINITIALIZED) {
 		__atomic_store_n(&context_lost, true, __ATOMIC_RELAXED);
+		cw_result_lost();
 	}
 }
 
@@ -74,6 +76,7 @@ static CW_COLD void tell_failed(struct cw_request *request)
 {
 	if (request->status == CUDA_ERROR_OUT_OF_MEMORY) {
 		__atomic_fetch_add(&failed_allocations, 1, __ATOMIC_RELAXED);
+		cw_result_refused();
 		cw_oom_tell(request);
 	}
 	request->before = cw_total_current(request->device, request->kind);

@@ -197,17 +197,3 @@ void cw_report(void)
 	}
 	write_modules();
 }
-
-void cw_report_result(const char *path)
-{
-	char text[96];
-	int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-	size_t length = cw_format(text, sizeof(text), "live %llu refused %llu\n",
-				  (unsigned long long)(cw_context_lost() ? 0 : cw_ledger_live()),
-				  (unsigned long long)cw_failed_allocations());
-
-	if (fd >= 0) {
-		cw_write_all(fd, text, length);
-		close(fd);
-	}
-}

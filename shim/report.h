@@ -9,7 +9,4 @@ void cw_report_json(void);
 /* "device", "managed", ... */
 const char *cw_kind_name(unsigned int kind);
 
-/* Adds a line "live N refused N" to the file, for cuweir run. */
-void cw_report_result(const char *path);
-
 #endif

@@ -189,6 +189,29 @@ class Watching(Case):
         result = cuweir("run", "-q", "--sim", "1G", "--error-exitcode", "9", "sh", "-c",
                         f"{SCENARIO} dlsym 'alloc a 1'; exit 0")
         self.assertEqual(result.status, 9)
+        # However it ends, in threads too; what ended well does not count, nor what still runs.
+        for code, status in (
+            ("take(); os._exit(0)", 9),
+            ("give(take()); os._exit(0)", 0),
+            ("import threading as t\n"
+             "ts = [t.Thread(target=lambda: [give(take()) for _ in range(200)]) for _ in range(4)]\n"
+             "[x.start() for x in ts]; [x.join() for x in ts]; os._exit(0)", 0),
+            ("take(); os.execv('/bin/true', ['true'])", 9),
+            ("if os.fork() == 0: take(); os.kill(os.getpid(), 9)\nos.wait()", 9),
+            ("if os.fork() == 0: give(take()); os.kill(os.getpid(), 9)\nos.wait()", 0),
+            ("p = take()\nif os.fork() == 0: os._exit(0)\nos.wait(); give(p); os._exit(0)", 0),
+            ("r, w = os.pipe()\n"
+             "if os.fork() == 0: take(); os.write(w, b'x'); os.closerange(0, 3); time.sleep(2)\n"
+             "os.read(r, 1)", 0),
+        ):
+            with self.subTest(code=code):
+                self.assertEqual(cuweir(
+                    "run", "-q", "--sim", "1G", "--error-exitcode", "9", "python3", "-c",
+                    "import ctypes, os, time\nc = ctypes.CDLL('libcudart.so.13')\n"
+                    "def take():\n p = ctypes.c_void_p()\n"
+                    " assert c.cudaMalloc(ctypes.byref(p), ctypes.c_size_t(4096)) == 0\n"
+                    " return p\n"
+                    "def give(p): assert c.cudaFree(p) == 0\n" + code).status, status)
         self.assertEqual([name for name in os.listdir("/tmp") if "cuweir-result" in name], [])
 
     def children(self, *options, shell="sh"):

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `cuweir run --error-exitcode` learns of each process: a slot in a file that it has made
+ * and all of them map, kept true at each operation, so that it holds however a process ends:
+ * by _exit, by a signal, by exec. `command/watch.c` is the reader.
+ */
+#ifndef CW_RESULT_H
+#define CW_RESULT_H
+
+#include <stdint.h>
+
+#define CW_RESULT_SLOTS 32767
+
+struct cw_result_slot {
+	uint64_t live;    /* allocations */
+	uint64_t refused; /* allocations that failed for want of memory, as the program got it */
+	uint32_t pid;
+	uint32_t lost;    /* 1: a fatal error took the context, and what was live with it */
+	uint64_t unused;
+};
+
+struct cw_result_file {
+	uint64_t taken; /* slots asked for, which may be more than there are */
+	uint64_t unused[3];
+	struct cw_result_slot slots[CW_RESULT_SLOTS];
+};
+
+/* Takes a slot for this process; without one nothing is told. Before any call is plain. */
+void cw_result_open(const char *path);
+void cw_result_refused(void);
+void cw_result_lost(void);
+/* The slot is the parent's. */
+void cw_result_postfork_child(void);
+
+#endif
