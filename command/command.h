@@ -53,6 +53,7 @@ struct inspection {
 	bool links_driver;       /* NEEDED libcuda.so.1 */
 	bool opens_driver;       /* mentions libcuda.so.1 without being linked to it */
 	bool opens_namespaces;   /* mentions dlmopen, which no preload reaches */
+	bool nvidia_runtime;     /* the static runtime is NVIDIA's: it asks for private tables */
 	enum cudart_form cudart;
 	char cudart_name[128];   /* "libcudart.so.13" */
 	char interpreter[256];   /* of a script */

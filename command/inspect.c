@@ -140,6 +140,7 @@ static void read_elf(const struct image *image, bool whole, struct inspection *r
 			ret->opens_driver = true;
 		}
 	}
+	ret->nvidia_runtime = ret->cudart == CUDART_STATIC && mentions(image, "cuGetExportTable");
 	ret->opens_namespaces = mentions(image, "dlmopen");
 }
 

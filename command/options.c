@@ -221,6 +221,10 @@ bool read_options(struct options *ret, int argc, char **argv)
 	if (ret->only != NULL && ret->skip != NULL) {
 		refuse("--only and --skip are both given; want one of them");
 	}
+	if (ret->print_env && ret->error_exitcode != 0) {
+		refuse("--error-exitcode and --print-env are both given; want one of them: the status "
+		       "is that of cuweir run itself");
+	}
 	start_chain(ret);
 	return true;
 }

@@ -42,8 +42,9 @@ static void check_script(const char *path, const char *interpreter)
 }
 
 /* Files are looked at before anything is set, so that a broken job fails in the first second. */
-static void check_program(const char *name, bool verbose, char path[PATH_SIZE])
+static void check_program(const char *name, const struct options *options, char path[PATH_SIZE])
 {
+	bool verbose = options->verbose > 1;
 	struct inspection found;
 	struct stat status;
 
@@ -59,7 +60,7 @@ static void check_program(const char *name, bool verbose, char path[PATH_SIZE])
 						       "interpreter before it"
 						     : strerror(errno));
 	}
-	inspect(path, verbose, &found);
+	inspect(path, verbose || options->sim != NULL, &found);
 	if (found.elf && !found.same_class) {
 		not_executable(path, "it is for another machine; want a build for this one");
 	}
@@ -70,6 +71,11 @@ static void check_program(const char *name, bool verbose, char path[PATH_SIZE])
 	if (found.elf && !found.dynamic) {
 		refuse("%s is statically linked, so that nothing can be preloaded into it; want a "
 		       "dynamically linked build", path);
+	}
+	if (options->sim != NULL && found.nvidia_runtime && options->verbose > 0) {
+		complain("%s: NVIDIA's static runtime is in it, which does not start on the simulated "
+			 "GPU; want it linked to libcudart.so (nvcc -cudart shared), or no --sim",
+			 path);
 	}
 	if (found.script) {
 		check_script(path, found.interpreter);
@@ -185,7 +191,7 @@ int command_run(int argc, char **argv)
 		refuse("want a program to run (cuweir run --help)");
 	}
 	if (optind < argc) {
-		check_program(argv[optind], options.verbose > 1, path);
+		check_program(argv[optind], &options, path);
 	}
 	set_variables(&options, &places);
 	log = getenv("CUWEIR_LOG");

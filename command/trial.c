@@ -50,7 +50,6 @@ static void become_trial(int writing_end)
 		unsetenv("CUWEIR_VERBOSE");
 	}
 	setenv("CUWEIR_TRIAL", "1", 1);
-	setenv("CUWEIR_STRICT", "1", 1);
 	dup2(nothing, STDIN_FILENO);
 	dup2(nothing, STDOUT_FILENO);
 	dup2(writing_end, STDERR_FILENO);

@@ -105,6 +105,9 @@ static void open_all(void)
 	if (cw_config.debug) {
 		cw_debug_set(true);
 	}
+	if (failures != 0 && cw_config.trial) {
+		_exit(127);
+	}
 	if (failures != 0 && cw_config.strict) {
 		cw_message(CW_ERROR, "CUWEIR_STRICT=1: the program ends here with status 127");
 		_exit(127);

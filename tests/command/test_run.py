@@ -157,6 +157,18 @@ class Watching(Case):
         result = cuweir("run", "--sim", "512M:3", SCENARIO, "gpa", "device 2; info")
         self.assertEqual((result.status, result.out), (0, "info 536870912 536870912\n"))
 
+    def test_simulation_and_nvidias_runtime(self):
+        """Told before it runs, to whoever asked for the simulated GPU and has the real runtime."""
+        path = f"{self.directory}/prog"
+        shutil.copy("/bin/true", path)
+        with open(path, "ab") as file:
+            file.write(b"libcuda.so.1\0cudaMalloc\0cuGetExportTable\0")
+        said = (f"cuweir: {path}: NVIDIA's static runtime is in it, which does not start on the "
+                "simulated GPU; want it linked to libcudart.so (nvcc -cudart shared), or no --sim\n")
+        for options, err in ((("--sim", "1G"), said), ((), ""), (("-q", "--sim", "1G"), "")):
+            result = cuweir("run", *options, path)
+            self.assertEqual((result.status, result.err), (0, err), options)
+
     def test_max_retries(self):
         script = "expect 2 alloc a 2G"
         result = scenario(script, "-q", "--max-retries", "2", "-p", "example:1", "--report")

@@ -50,6 +50,9 @@ class WrongArguments(Case):
                 "--max-retries : want a whole number from 0 to 1073741824",
             ("--only", "a", "--skip", "b", "x"):
                 "--only and --skip are both given; want one of them",
+            ("--error-exitcode", "3", "--print-env", "x"):
+                "--error-exitcode and --print-env are both given; want one of them: the status is "
+                "that of cuweir run itself",
             ("--sim", "3Q", "x"): "--sim 3Q: want a size and perhaps a number of devices up to "
                                   "16: 24GiB:2",
             ("--sim", "1GiB:0", "x"): "--sim 1GiB:0: want a size and perhaps a number of devices "
@@ -103,6 +106,7 @@ class WrongArguments(Case):
         for name, value, want in (
                 ("DEBUG", "maybe", "0 or 1"), ("FOLLOW", "7", "0 or 1"),
                 ("REPORT", "xml", "0, 1, text or json"),
+                ("STRICT", "2", "0 or 1"),
                 ("VERBOSE", "loud", "0 (silent), 1, 2 or 3")):
             self.refused(125, f'CUWEIR_{name}="{value}": want {want}', "run", "echo",
                          env={f"CUWEIR_{name}": value})
