@@ -165,6 +165,26 @@ static void memory_info(void *state, struct cuweir_memory_info *info)
 
 /* ---- open --------------------------------------------------------------------------------- */
 
+static int open_limit(const struct cuweir_host *host, const char *arguments, void **ret_state);
+
+#define FACTS                                                                                      \
+	.struct_size = sizeof(struct cuweir_policy), .version = CUWEIR_POLICY_VERSION,             \
+	.name = "limit", .summary = "no more device memory than this",                             \
+	.arguments = LIMIT_ARGUMENTS, .open = open_limit, .memory_info = memory_info
+
+const struct cuweir_policy cuweir_policy_entry = {
+	FACTS,
+	.flags = CUWEIR_POLICY_CAPTURE_SAFE | CUWEIR_POLICY_DEBUG | CUWEIR_POLICY_SILENT,
+	.on_alloc_failure = on_alloc_failure,
+	.on_allocated = on_allocated,
+	.on_deallocated = on_deallocated,
+	.admit = admit,
+	.on_alloc_failed = on_alloc_failed,
+};
+
+/* The budgets are set, and no other process counts: the shim needs nobody to ask. */
+static const struct cuweir_policy set_and_alone = { FACTS };
+
 static int open_limit(const struct cuweir_host *host, const char *arguments, void **ret_state)
 {
 	struct limit *limit = calloc(1, sizeof(*limit));
@@ -187,21 +207,9 @@ static int open_limit(const struct cuweir_host *host, const char *arguments, voi
 	}
 	limit->is_open = true;
 	*ret_state = limit;
+	if (limit->shared_name[0] == '\0' && !atomic_load(&limit->is_pending) &&
+	    host->set_callbacks != NULL) {
+		return host->set_callbacks(host, &set_and_alone);
+	}
 	return CUWEIR_SUCCESS;
 }
-
-const struct cuweir_policy cuweir_policy_entry = {
-	.struct_size = sizeof(struct cuweir_policy),
-	.version = CUWEIR_POLICY_VERSION,
-	.flags = CUWEIR_POLICY_CAPTURE_SAFE | CUWEIR_POLICY_DEBUG | CUWEIR_POLICY_SILENT,
-	.name = "limit",
-	.summary = "no more device memory than this",
-	.arguments = LIMIT_ARGUMENTS,
-	.open = open_limit,
-	.on_alloc_failure = on_alloc_failure,
-	.on_allocated = on_allocated,
-	.on_deallocated = on_deallocated,
-	.admit = admit,
-	.on_alloc_failed = on_alloc_failed,
-	.memory_info = memory_info,
-};

@@ -164,26 +164,52 @@ static bool can_serve(const struct cuweir_allocator *allocator)
 	       (allocator->deallocate_async != NULL || allocator->deallocate != NULL);
 }
 
-/* Copies the table and opens the policy; NULL, or why it does not open. */
-static const char *start_policy(struct cw_policy *policy, const struct cuweir_policy *entry,
-				const char *arguments, char *buffer, size_t size)
+/* Copies the table; NULL, or why it cannot be used. */
+static const char *take_table(struct cw_policy *policy, const struct cuweir_policy *entry,
+			      char *buffer, size_t size)
 {
-	size_t known = entry->struct_size < sizeof(*entry) ? entry->struct_size : sizeof(*entry);
+	const char *reason = check_table(entry, buffer, size);
+	struct cuweir_policy table = { 0 };
+
+	if (reason != NULL) {
+		return reason;
+	}
+	memcpy(&table, entry, entry->struct_size < sizeof(table) ? entry->struct_size
+								 : sizeof(table));
+	if (table.allocator != NULL && !can_serve(table.allocator)) {
+		return "its allocator lacks allocate_async or deallocate_async";
+	}
+	policy->table = table;
+	policy->kinds = table.kinds != 0 ? table.kinds : CUWEIR_KIND_BIT(CUWEIR_KIND_DEVICE);
+	return NULL;
+}
+
+int cw_chain_set_callbacks(struct cw_policy *policy, const struct cuweir_policy *table)
+{
+	char buffer[256];
+
+	if (!policy->is_opening) {
+		return CUWEIR_ERROR_NOT_PERMITTED;
+	}
+	return table != NULL && take_table(policy, table, buffer, sizeof(buffer)) == NULL
+		       ? CUWEIR_SUCCESS : CUWEIR_ERROR_INVALID_VALUE;
+}
+
+/* NULL, or why it does not open. */
+static const char *start_policy(struct cw_policy *policy, const char *arguments, char *buffer,
+				size_t size)
+{
 	uint32_t outer = cw_thread.in_callback;
 	int status = 0;
 
-	memcpy(&policy->table, entry, known);
-	if (policy->table.allocator != NULL && !can_serve(policy->table.allocator)) {
-		return "its allocator lacks allocate_async or deallocate_async";
-	}
-	policy->kinds = policy->table.kinds != 0 ? policy->table.kinds
-						 : CUWEIR_KIND_BIT(CUWEIR_KIND_DEVICE);
 	policy->alloc = &policy->lists[0];
 	policy->dealloc = &policy->lists[1];
 	cw_host_init(policy);
 	cw_thread.in_callback |= policy->bit;
 	if (policy->table.open != NULL) {
+		policy->is_opening = true;
 		status = policy->table.open(&policy->host, arguments, &policy->state);
+		policy->is_opening = false;
 	}
 	if (status == 0 && read_thresholds(policy) != 0) {
 		cw_thread.in_callback = outer;
@@ -211,15 +237,15 @@ static const char *put_policy(const struct cuweir_policy *entry, const char *nam
 			      const char *arguments, uint32_t index, char *buffer, size_t size)
 {
 	struct cw_policy *policy = &cw_chain.policies[index];
-	const char *reason = check_table(entry, buffer, size);
+	const char *reason;
 
-	if (reason != NULL) {
-		return reason;
-	}
 	memset(policy, 0, sizeof(*policy));
 	policy->bit = 1u << index;
 	policy->setting = name;
-	reason = start_policy(policy, entry, arguments, buffer, size);
+	reason = take_table(policy, entry, buffer, size);
+	if (reason == NULL) {
+		reason = start_policy(policy, arguments, buffer, size);
+	}
 	if (reason != NULL) {
 		return reason;
 	}

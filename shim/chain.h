@@ -31,6 +31,7 @@ struct cw_policy {
 	struct cw_thresholds *alloc;
 	struct cw_thresholds *dealloc;
 	struct cuweir_host host;
+	bool is_opening;            /* in its open */
 	const char *setting;        /* its part of CUWEIR_POLICY, for messages */
 	char refusal[256];          /* what host->refuse said */
 };
@@ -72,6 +73,9 @@ static inline uint32_t cw_chain_first(void)
  * before them, unless a policy shows events itself. Returns the number that failed to open.
  */
 int cw_chain_open(const char *setting, bool lines);
+
+/* For a policy in its open: the host's set_callbacks. */
+int cw_chain_set_callbacks(struct cw_policy *policy, const struct cuweir_policy *table);
 
 /* No callback starts after this; each policy's close is called unless `quietly`. */
 void cw_chain_close(bool quietly);

@@ -25,19 +25,21 @@ static inline bool closed(void)
 	return CW_UNLIKELY(cw_chain_count() == 0);
 }
 
-static struct visit enter(const struct cw_policy *policy, const struct cw_request *request,
-			  const struct cuweir_event *event)
+static void enter(struct visit *visit, const struct cw_policy *policy,
+		  const struct cw_request *request, const struct cuweir_event *event)
 {
-	struct visit visit = { cw_thread.request, cw_thread.event, cw_thread.runtime_site,
-			       cw_thread.in_callback, cw_thread.runtime_hook, errno };
-
+	visit->request = cw_thread.request;
+	visit->event = cw_thread.event;
+	visit->runtime_site = cw_thread.runtime_site;
+	visit->in_callback = cw_thread.in_callback;
+	visit->runtime_hook = cw_thread.runtime_hook;
+	visit->saved_errno = errno;
 	/* What the policy calls is not the program's call that it is told of. */
 	cw_thread.runtime_hook = 0;
 	cw_thread.runtime_site = NULL;
 	cw_thread.request = request;
 	cw_thread.event = event;
 	cw_thread.in_callback |= policy->bit;
-	return visit;
 }
 
 static void leave(const struct visit *visit)
@@ -82,7 +84,7 @@ static int threshold(struct cw_policy *policy, threshold_fn callback, const char
 		return CUWEIR_SUCCESS;
 	}
 	cw_event_fill(&event, request);
-	visit = enter(policy, request, &event);
+	enter(&visit, policy, request, &event);
 	status = callback(policy->state, request->after, &event);
 	leave(&visit);
 	return status == CUWEIR_SUCCESS ? status : checked(policy, name, status);
@@ -110,7 +112,7 @@ int cw_ask_admit(struct cw_policy *policy, const struct cw_request *request)
 		return CUWEIR_SUCCESS;
 	}
 	cw_event_fill(&event, request);
-	visit = enter(policy, request, &event);
+	enter(&visit, policy, request, &event);
 	status = callback(policy->state, &event);
 	leave(&visit);
 	return status == CUWEIR_SUCCESS ? status : checked(policy, "admit", status);
@@ -132,7 +134,7 @@ bool cw_ask_alloc_failure(struct cw_policy *policy, const struct cw_request *req
 		return false;
 	}
 	cw_event_fill(&event, request);
-	visit = enter(policy, request, &event);
+	enter(&visit, policy, request, &event);
 	if (table->on_alloc_failure != NULL) {
 		again = table->on_alloc_failure(policy->state, request->requested,
 						request->retry_count, &event);
@@ -153,7 +155,7 @@ static void debug_event(struct cw_policy *policy, debug_fn callback,
 		return;
 	}
 	cw_event_fill(&event, request);
-	visit = enter(policy, request, &event);
+	enter(&visit, policy, request, &event);
 	callback(policy->state, request->requested, &event);
 	leave(&visit);
 }
@@ -177,7 +179,7 @@ static void tell(struct cw_policy *policy, tell_fn callback, const struct cw_req
 		return;
 	}
 	cw_event_fill(&event, request);
-	visit = enter(policy, request, &event);
+	enter(&visit, policy, request, &event);
 	callback(policy->state, &event);
 	leave(&visit);
 }
@@ -199,7 +201,7 @@ void cw_ask_memory_info(struct cw_policy *policy, struct cuweir_memory_info *inf
 	if (policy->table.memory_info == NULL) {
 		return;
 	}
-	visit = enter(policy, NULL, NULL);
+	enter(&visit, policy, NULL, NULL);
 	policy->table.memory_info(policy->state, info);
 	leave(&visit);
 }
@@ -226,7 +228,7 @@ void cw_tell_context_ended(struct cw_policy *policy, void *context, int device)
 	    (policy->bit & cw_thread.in_callback) != 0) {
 		return;
 	}
-	visit = enter(policy, NULL, &event);
+	enter(&visit, policy, NULL, &event);
 	policy->table.on_context_ended(policy->state, context, device);
 	leave(&visit);
 }
@@ -240,7 +242,7 @@ void cw_tell_stream_ended(struct cw_policy *policy, void *context, void *stream)
 	    (policy->bit & cw_thread.in_callback) != 0) {
 		return;
 	}
-	visit = enter(policy, NULL, &event);
+	enter(&visit, policy, NULL, &event);
 	policy->table.on_stream_ended(policy->state, context, stream);
 	leave(&visit);
 }

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ledger.h"
@@ -15,13 +14,12 @@ static struct cw_result_slot *slot;
 static struct cw_result_file *map(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	struct stat status;
 	void *memory = MAP_FAILED;
 
 	if (fd < 0) {
 		return NULL;
 	}
-	if (fstat(fd, &status) == 0 && status.st_size == (off_t)sizeof(struct cw_result_file)) {
+	if (lseek(fd, 0, SEEK_END) == (off_t)sizeof(struct cw_result_file)) {
 		memory = mmap(NULL, sizeof(struct cw_result_file), PROT_READ | PROT_WRITE,
 			      MAP_SHARED, fd, 0);
 	}

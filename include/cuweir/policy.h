@@ -284,6 +284,7 @@ enum {
 };
 
 struct cuweir_reservation; /* one future buffer, see reservation_open */
+struct cuweir_policy;
 
 struct cuweir_host {
 	size_t struct_size;
@@ -398,7 +399,16 @@ struct cuweir_host {
 	const struct cuweir_allocator *next;
 	void *next_state;
 
-	void (*reserved[16])(void);
+	/*
+	 * Only in `open`: `table`, which is copied, stands for the exported one from here on.
+	 * For a policy whose arguments decide what it has to be told: a callback that is NULL
+	 * costs the program nothing. CUWEIR_ERROR_NOT_PERMITTED outside of open,
+	 * CUWEIR_ERROR_INVALID_VALUE for NULL or a table that no policy could have: then the
+	 * exported one stays. NULL in a shim that is older than this entry.
+	 */
+	int (*set_callbacks)(const struct cuweir_host *host, const struct cuweir_policy *table);
+
+	void (*reserved[15])(void);
 };
 
 /* ------------------------------------------------------------------------------------------

@@ -19,7 +19,10 @@ static int open_policy(const struct cuweir_host *host, const char *arguments, vo
 	(void)ret_state;
 	list_length = strtoul(arguments, &end, 10);
 	if (*end == ':') {
-		step = strtoull(end + 1, NULL, 10);
+		step = strtoull(end + 1, &end, 10);
+	}
+	if (end == arguments || *end != '\0') {
+		return host->refuse(host, "want COUNT[:STEP]");
 	}
 	list = calloc(list_length, sizeof(*list));
 	if (list == NULL) {

@@ -40,6 +40,7 @@ class Bench:
             env["LD_PRELOAD"] = str(preload)
         if policy:
             env["CUWEIR_POLICY"] = policy
+            env["CUWEIR_STRICT"] = "1"
         env.update(more)
         return env
 
@@ -125,7 +126,11 @@ def pair(bench):
                        "instructions above forwarding")
     bench.show("no policy", bench.pair("same", 10, bench.shim) - base["same", "forward"],
                "instructions above forwarding")
-    two = ",".join([bench.thresholds()] * 2)
+    for name in ("limit", "log"):
+        policy = {"limit": "limit:8GiB", "log": "log:format=csv,file=/dev/null"}[name]
+        bench.hold(f"pair.{name}", bench.pair("same", 10, bench.shim, policy)
+                   - base["same", "forward"], "instructions above forwarding, policy " + name)
+    two = ";".join([bench.thresholds()] * 2)
     bench.hold("pair.two-policies", bench.pair("same", 10, bench.shim, two)
                - base["same", "forward"], "instructions above forwarding")
 
