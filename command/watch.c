@@ -2,6 +2,7 @@
 #include "watch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,22 +57,44 @@ static void forward_signals(void)
 	}
 }
 
-/* One that waits for its parent to ask for its status is at its end. */
-static bool still_runs(pid_t pid)
+/* In which namespace of pids this process is, as slots have it; 0: unknown. */
+static unsigned long long own_namespace(void)
+{
+	char text[64];
+	ssize_t length = readlink("/proc/self/ns/pid", text, sizeof(text) - 1);
+	unsigned long long number = 0;
+
+	text[length > 0 ? length : 0] = '\0';
+	return sscanf(text, "pid:[%llu]", &number) == 1 ? number : 0;
+}
+
+/*
+ * By its pid, unless that is another process's by now. One that waits for its parent to ask for
+ * its status is at its end, if all its threads are. Of what another namespace calls so nothing
+ * is known here: it counts as ended.
+ */
+static bool still_runs(const struct cw_result_slot *slot, unsigned long long here)
 {
 	char name[64];
-	char text[512] = "";
-	const char *state;
+	char text[1024] = "";
+	const char *at;
+	unsigned long long started = 0;
+	long threads = 0;
+	char state = 'X';
 	FILE *stream;
 
-	snprintf(name, sizeof(name), "/proc/%d/stat", (int)pid);
-	stream = fopen(name, "re");
+	snprintf(name, sizeof(name), "/proc/%u/stat", slot->pid);
+	stream = slot->pid_namespace == here ? fopen(name, "re") : NULL;
 	if (stream == NULL) {
 		return false;
 	}
-	state = fgets(text, sizeof(text), stream) != NULL ? strrchr(text, ')') : NULL;
+	text[fread(text, 1, sizeof(text) - 1, stream)] = '\0';
 	fclose(stream);
-	return state != NULL && strncmp(state, ") Z", 3) != 0 && strncmp(state, ") X", 3) != 0;
+	at = strrchr(text, ')');
+	return at != NULL &&
+	       sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+		      "%ld %*d %llu", &state, &threads, &started) == 3 &&
+	       started == slot->started && ((state != 'Z' && state != 'X') || threads > 1);
 }
 
 /*
@@ -81,6 +104,7 @@ static bool still_runs(pid_t pid)
 static unsigned long long findings(const struct cw_result_file *file)
 {
 	uint64_t taken = __atomic_load_n(&file->taken, __ATOMIC_RELAXED);
+	unsigned long long here = own_namespace();
 	unsigned long long sum = 0;
 
 	if (taken > CW_RESULT_SLOTS) {
@@ -90,33 +114,50 @@ static unsigned long long findings(const struct cw_result_file *file)
 	}
 	for (uint64_t i = 0; i < taken; i++) {
 		const struct cw_result_slot *slot = &file->slots[i];
+		uint64_t live = __atomic_load_n(&slot->live, __ATOMIC_RELAXED);
 
 		sum += __atomic_load_n(&slot->refused, __ATOMIC_RELAXED);
-		if (slot->pid != 0 && slot->lost == 0 && !still_runs((pid_t)slot->pid)) {
-			sum += __atomic_load_n(&slot->live, __ATOMIC_RELAXED);
+		if (live != 0 && slot->lost == 0 && !still_runs(slot, here)) {
+			sum += live;
 		}
 	}
 	return sum;
 }
 
-/* For the programs' processes to find by its name, until it is unlinked. */
-static const struct cw_result_file *make_file(char *name)
+/*
+ * For the programs' processes to find by its name, until it is unlinked. All of it is there: in
+ * a hole that the disk has no room for, they would get a signal.
+ */
+static const struct cw_result_file *make_file(char name[PATH_SIZE])
 {
-	int fd = mkstemp(name);
+	const char *directory = getenv("TMPDIR");
 	void *memory = MAP_FAILED;
+	void (*before)(int);
+	int error;
+	int fd;
 
-	if (fd >= 0 && ftruncate(fd, sizeof(struct cw_result_file)) == 0) {
+	directory = directory != NULL && directory[0] == '/' ? directory : "/tmp";
+	snprintf(name, PATH_SIZE, "%s/cuweir-result-XXXXXX", directory);
+	/* A file that may not be so large is an error, and no signal. */
+	before = signal(SIGXFSZ, SIG_IGN);
+	fd = mkstemp(name);
+	error = fd >= 0 ? posix_fallocate(fd, 0, sizeof(struct cw_result_file)) : errno;
+	signal(SIGXFSZ, before);
+	if (error == 0) {
 		memory = mmap(NULL, sizeof(struct cw_result_file), PROT_READ, MAP_SHARED, fd, 0);
+		error = errno;
+	}
+	if (fd >= 0) {
+		close(fd);
 	}
 	if (memory == MAP_FAILED) {
-		int error = errno;
-
 		if (fd >= 0) {
 			unlink(name);
 		}
-		refuse("--error-exitcode: cannot make a file in /tmp: %s", strerror(error));
+		refuse("--error-exitcode: cannot make a file of %zu KiB in %s: %s; want TMPDIR to "
+		       "name a directory with room", sizeof(struct cw_result_file) / 1024, directory,
+		       strerror(error));
 	}
-	close(fd);
 	return memory;
 }
 
@@ -136,14 +177,15 @@ static int end_as(int status)
 
 int watch(char **argv, const char *path, int exitcode)
 {
-	char name[] = "/tmp/cuweir-result-XXXXXX";
-	const struct cw_result_file *file = make_file(name);
+	char name[PATH_SIZE];
+	const struct cw_result_file *file;
 	unsigned long long found;
 	sigset_t before;
 	int status;
 
-	setenv("CUWEIR_RESULT", name, 1);
 	block_signals(&before);
+	file = make_file(name);
+	setenv("CUWEIR_RESULT", name, 1);
 	child = fork();
 	if (child < 0) {
 		unlink(name);

@@ -309,6 +309,7 @@ int cw_chain_open(const char *setting, bool lines)
 	}
 	cw_chain.policies = memory;
 	cw_program_place(&cw_chain.policies[CW_PLACE_PROGRAM]);
+	cw_program_set_outer(CW_PLACE_NAMED);
 	copy = (char *)memory + CW_CHAIN_MAX * sizeof(struct cw_policy);
 	if (setting != NULL) {
 		memcpy(copy, setting, size);
@@ -329,12 +330,10 @@ int cw_chain_open(const char *setting, bool lines)
 		}
 		element = end;
 	}
-	cw_chain.outer = CW_PLACE_NAMED;
 	if (lines && !cw_chain.shows_events) {
-		cw_chain.outer = CW_PLACE_LINES;
 		put_policy(&cw_builtin_lines, cw_builtin_lines.name, "", CW_PLACE_LINES, NULL, 0);
+		cw_program_set_outer(CW_PLACE_LINES);
 	}
-	cw_chain.first = cw_chain.outer;
 	__atomic_store_n(&cw_chain.count, count, __ATOMIC_RELEASE);
 	return failures;
 }

@@ -20,7 +20,8 @@ struct cw_shard cw_ledger_shards_[CW_LEDGER_SHARDS] CW_SHARDS_ALIGNED;
 
 uint64_t cw_ledger_wide_;  /* of these, those that a narrow address leads to */
 static uint64_t wide_live;
-uint64_t *cw_ledger_mirrored_;
+
+void (*cw_ledger_watcher_)(void);
 
 /* Raised before the record is there: whoever sees the record sees the count. */
 static void count_wide(uint64_t address, uint64_t by)
@@ -268,24 +269,9 @@ uint64_t cw_ledger_live(void)
 	return live;
 }
 
-/* Of two threads, the one that writes last finds a number older than its own and writes again. */
-void cw_ledger_show_(void)
+void cw_ledger_watch(void (*changed)(void))
 {
-	uint64_t *where = __atomic_load_n(&cw_ledger_mirrored_, __ATOMIC_RELAXED);
-	uint64_t live = cw_ledger_live();
-	uint64_t shown;
-
-	do {
-		shown = live;
-		__atomic_store_n(where, shown, __ATOMIC_SEQ_CST);
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		live = cw_ledger_live();
-	} while (live != shown);
-}
-
-void cw_ledger_mirror(uint64_t *where)
-{
-	__atomic_store_n(&cw_ledger_mirrored_, where, __ATOMIC_RELAXED);
+	__atomic_store_n(&cw_ledger_watcher_, changed, __ATOMIC_RELEASE);
 }
 
 size_t cw_ledger_bytes_mapped(void)

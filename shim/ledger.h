@@ -96,10 +96,10 @@ void cw_record_list_release(struct cw_record_list *list);
 uint64_t cw_ledger_live(void);
 
 /*
- * Keeps that number at *where too, until it is called with NULL; exact when nothing is in
- * flight. Not by the inline operations of ledger_inline.h.
+ * Has `changed` called, outside of any lock, whenever that number has changed: by a function of
+ * this header, not by the inline operations of ledger_inline.h.
  */
-void cw_ledger_mirror(uint64_t *where);
+void cw_ledger_watch(void (*changed)(void));
 
 /* Memory taken so far for records, with all that belongs to them. */
 size_t cw_ledger_bytes_mapped(void);

@@ -9,15 +9,15 @@
 
 extern CW_HIDDEN struct cw_shard cw_ledger_shards_[CW_LEDGER_SHARDS] CW_SHARDS_ALIGNED;
 
-extern CW_HIDDEN uint64_t *cw_ledger_mirrored_;
+extern CW_HIDDEN void (*cw_ledger_watcher_)(void);
 
-/* After the number of records has changed. */
-void cw_ledger_show_(void);
-
+/* After the number of records has changed; without a lock. */
 static inline void cw_ledger_changed(void)
 {
-	if (__builtin_expect(__atomic_load_n(&cw_ledger_mirrored_, __ATOMIC_RELAXED) != NULL, 0)) {
-		cw_ledger_show_();
+	void (*watcher)(void) = __atomic_load_n(&cw_ledger_watcher_, __ATOMIC_ACQUIRE);
+
+	if (__builtin_expect(watcher != NULL, 0)) {
+		watcher();
 	}
 }
 

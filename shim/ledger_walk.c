@@ -155,6 +155,7 @@ size_t cw_ledger_detach_if(bool (*match)(const struct cw_record *record, void *a
 			struct cw_segment *segment;
 
 			if (!list_reserve(ret_list, SEGMENT_RECORDS)) {
+				cw_ledger_changed();
 				return ret_list->count - before;
 			}
 			cw_lock_acquire(&shard->lock);

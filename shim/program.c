@@ -155,6 +155,16 @@ void cw_program_place(struct cw_policy *policy)
 	place = policy;
 }
 
+void cw_program_set_outer(uint32_t outer)
+{
+	cw_lock_acquire(&setting);
+	cw_chain.outer = outer;
+	if (current == NULL) {
+		__atomic_store_n(&cw_chain.first, outer, __ATOMIC_RELEASE);
+	}
+	cw_lock_release(&setting);
+}
+
 static bool same_list(const struct cw_thresholds *a, const struct cw_thresholds *b)
 {
 	return a->count == b->count &&

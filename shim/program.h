@@ -14,6 +14,9 @@
 /* Fills place 0, at the opening. */
 void cw_program_place(struct cw_policy *policy);
 
+/* The outermost place but that one; while no handler is set, it is the first to be told. */
+void cw_program_set_outer(uint32_t outer);
+
 /* CUWEIR_ERROR_NOT_PERMITTED where one is set already, which stays. */
 int cw_program_set(const struct cuweir_event_handler *handler, void *state, bool debug);
 void cw_program_clear(void);

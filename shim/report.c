@@ -2,7 +2,6 @@
 #include "report.h"
 
 #include <cuweir/policy.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stddef.h>
 #include <string.h>

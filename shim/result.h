@@ -9,19 +9,22 @@
 
 #include <stdint.h>
 
-#define CW_RESULT_SLOTS 32767
+#define CW_RESULT_SLOTS 4095
 
 struct cw_result_slot {
 	uint64_t live;    /* allocations */
 	uint64_t refused; /* allocations that failed for want of memory, as the program got it */
-	uint32_t pid;
+	uint32_t pid;     /* 0: not filled in yet */
 	uint32_t lost;    /* 1: a fatal error took the context, and what was live with it */
-	uint64_t unused;
+	/* Who that pid was: in clock ticks since the boot, and in which namespace of pids. */
+	uint64_t started;
+	uint64_t pid_namespace;
+	uint64_t unused[3];
 };
 
 struct cw_result_file {
 	uint64_t taken; /* slots asked for, which may be more than there are */
-	uint64_t unused[3];
+	uint64_t unused[7];
 	struct cw_result_slot slots[CW_RESULT_SLOTS];
 };
 
@@ -29,7 +32,7 @@ struct cw_result_file {
 void cw_result_open(const char *path);
 void cw_result_refused(void);
 void cw_result_lost(void);
-/* The slot is the parent's. */
+/* The slot is the parent's; the child takes its own when it has anything to tell. */
 void cw_result_postfork_child(void);
 
 #endif

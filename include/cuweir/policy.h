@@ -425,8 +425,9 @@ enum {
 	/* Gets debug events whether or not debug is on: a log, which is nothing without. */
 	CUWEIR_POLICY_DEBUG = 1u << 1,
 	/*
-	 * Keeps its own books by debug events and shows nobody: CUWEIR_DEBUG=1 writes its own
-	 * lines beside this policy, as where no policy has on_allocated or on_deallocated.
+	 * Keeps its own books by debug events and shows nobody: with CUWEIR_DEBUG=1 the shim's
+	 * built-in lines are written beside this policy, as where no policy has on_allocated or
+	 * on_deallocated.
 	 */
 	CUWEIR_POLICY_SILENT = 1u << 2,
 };

@@ -211,6 +211,9 @@ class Watching(Case):
             ("take(); os.execv('/bin/true', ['true'])", 9),
             ("if os.fork() == 0: take(); os.kill(os.getpid(), 9)\nos.wait()", 9),
             ("if os.fork() == 0: give(take()); os.kill(os.getpid(), 9)\nos.wait()", 0),
+            ("p = take()\nif os.fork() == 0: c.cudaFree(p); os._exit(0)\nos.wait(); os._exit(0)", 9),
+            ("p = take()\nif getattr(ctypes.CDLL(None), '_Fork', os.fork)() == 0: c.cudaFree(p); os._exit(0)\n"
+             "os.wait(); os._exit(0)", 9),
             ("p = take()\nif os.fork() == 0: os._exit(0)\nos.wait(); give(p); os._exit(0)", 0),
             ("r, w = os.pipe()\n"
              "if os.fork() == 0: take(); os.write(w, b'x'); os.closerange(0, 3); time.sleep(2)\n"
@@ -224,7 +227,18 @@ class Watching(Case):
                     " assert c.cudaMalloc(ctypes.byref(p), ctypes.c_size_t(4096)) == 0\n"
                     " return p\n"
                     "def give(p): assert c.cudaFree(p) == 0\n" + code).status, status)
-        self.assertEqual([name for name in os.listdir("/tmp") if "cuweir-result" in name], [])
+        # Nothing stays; a directory that cannot hold it is told of before the program runs.
+        place = {"TMPDIR": self.directory}
+        result = cuweir("run", "-q", "--sim", "1G", "--error-exitcode", "9", "sh", "-c",
+                        f"ls {self.directory}; {SCENARIO} dlsym 'alloc a 1'", env=place)
+        self.assertEqual((result.status, result.out[:14]), (9, "cuweir-result-"))
+        self.assertEqual(os.listdir(self.directory), [])
+        result = run("sh", "-c", f"ulimit -f 100; {CUWEIR} run --error-exitcode 9 true", env=place)
+        self.assertEqual((result.status, result.err),
+                         (125, "cuweir: --error-exitcode: cannot make a file of 256 KiB in "
+                          f"{self.directory}: File too large; want TMPDIR to name a directory with "
+                          "room\n"))
+        self.assertEqual(os.listdir(self.directory), [])
 
     def children(self, *options, shell="sh"):
         result = cuweir("run", "--sim", "1G", *options, "--", shell, "-c",
