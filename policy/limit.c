@@ -83,7 +83,7 @@ static int admit(void *state, const struct cuweir_event *event)
 {
 	struct limit *limit = state;
 	if (atomic_load_explicit(&limit->is_pending, memory_order_relaxed)) {
-		limit_set_budgets(limit);
+		limit_set_budgets(limit, true);
 	}
 	return is_shared(limit, event) ? claim_shared(limit, event) : CUWEIR_SUCCESS;
 }
@@ -143,13 +143,19 @@ static void memory_info(void *state, struct cuweir_memory_info *info)
 	struct limit *limit = state;
 	uint64_t bytes = 0, used = 0, reserved = 0, sum = 0;
 	if (atomic_load(&limit->is_pending)) {
-		limit_set_budgets(limit);
+		limit_set_budgets(limit, false);
 	}
 	if (info->device < 0 || info->device >= LIMIT_DEVICES ||
-	    limit->bytes[info->device] == LIMIT_NONE ||
-	    limit->host->get_budget(limit->host, info->device, &bytes, &used, &reserved) !=
-		    CUWEIR_SUCCESS) {
+	    limit->bytes[info->device] == LIMIT_NONE) {
 		return;
+	}
+	if (limit->host->get_budget(limit->host, info->device, &bytes, &used, &reserved) !=
+	    CUWEIR_SUCCESS) {
+		/* NVML was asked before the driver was there: nothing is taken yet. */
+		if (limit->percent[info->device] == 0) {
+			return;
+		}
+		bytes = limit_share(info->total_bytes, limit->percent[info->device]);
 	}
 	if (limit->shared_name[0] != '\0') {
 		int device = limit_shared_device(limit, info->device);
@@ -193,7 +199,7 @@ static int open_limit(const struct cuweir_host *host, const char *arguments, voi
 	}
 	int status = limit_read(limit, host, arguments);
 	if (status == CUWEIR_SUCCESS) {
-		status = limit_set_budgets(limit);
+		status = limit_set_budgets(limit, false);
 	}
 	if (status == CUWEIR_SUCCESS && limit->shared_name[0] != '\0') {
 		char reason[512];

@@ -18,7 +18,8 @@ struct limit {
 	atomic_bool is_set[LIMIT_DEVICES];    /* the budget of the device is there */
 	bool is_named[LIMIT_DEVICES];         /* by its own number */
 	atomic_bool is_checked;               /* whether those are there */
-	bool is_open;
+	bool has_percent;
+	bool is_open;                         /* open has returned, and nothing is refused */
 	atomic_bool is_pending;               /* a percentage or a number waits for the driver */
 	uint64_t safety;
 	char shared_name[SHARED_NAME_MAX + 1]; /* "": not shared */
@@ -39,9 +40,12 @@ int limit_read(struct limit *limit, const struct cuweir_host *host, const char *
 /*
  * Turns percentages into bytes where the driver can be asked, sets the budgets that are known
  * by then, and tells once of devices that are named and not there. Any thread; what is set
- * already stays. The status of `open`.
+ * already stays. `may_init`: the program initializes the driver now. The status of `open`.
  */
-int limit_set_budgets(struct limit *limit);
+int limit_set_budgets(struct limit *limit, bool may_init);
+
+/* So many per cent of `total` bytes. */
+uint64_t limit_share(uint64_t total, unsigned int percent);
 
 /* The device's number in the shared file; -1 where it cannot be had. */
 int limit_shared_device(struct limit *limit, int device);

@@ -77,16 +77,18 @@ int limit_read(struct limit *limit, const struct cuweir_host *host, const char *
 	}
 	for (int device = 0; device < LIMIT_DEVICES; device++) {
 		any = any || limit->bytes[device] != LIMIT_NONE;
+		limit->has_percent = limit->has_percent || limit->percent[device] != 0;
 	}
 	return any ? CUWEIR_SUCCESS :
 		     host->refuse(host, "no limit: want SIZE, PERCENT% or DEVICE=SIZE");
 }
 
 /*
- * A runtime that no other door hears has not initialized the driver yet; it is about to, and
- * doing it twice is doing it once. CUWEIR_ERROR_NOT_FOUND where there is no driver yet.
+ * CUWEIR_ERROR_NOT_FOUND where there is no driver yet, NOT_INITIALIZED where the program has not
+ * initialized it. At an allocation of a runtime that no other door hears it is about to, and doing
+ * it twice is doing it once; before that it may still mean to fork (`may_init` false).
  */
-static int count_devices(const struct cuweir_host *host, int *ret_count)
+static int count_devices(const struct cuweir_host *host, bool may_init, int *ret_count)
 {
 	void *count = NULL;
 	void *init = NULL;
@@ -94,7 +96,7 @@ static int count_devices(const struct cuweir_host *host, int *ret_count)
 		return CUWEIR_ERROR_NOT_FOUND;
 	}
 	int status = ((count_fn)count)(ret_count);
-	if (status == CUWEIR_ERROR_NOT_INITIALIZED &&
+	if (status == CUWEIR_ERROR_NOT_INITIALIZED && may_init &&
 	    host->driver_function(host, "cuInit", &init) == CUWEIR_SUCCESS &&
 	    ((init_fn)init)(0) == CUWEIR_SUCCESS) {
 		status = ((count_fn)count)(ret_count);
@@ -102,7 +104,24 @@ static int count_devices(const struct cuweir_host *host, int *ret_count)
 	return status;
 }
 
-/* The highest that was named; -1: none, so that the driver need not be asked. */
+static int ask_total(const struct cuweir_host *host, int device, uint64_t *ret_bytes)
+{
+	void *total_mem = NULL;
+	size_t bytes = 0;
+	int status = host->driver_function(host, "cuDeviceTotalMem_v2", &total_mem);
+	if (status == CUWEIR_SUCCESS) {
+		status = ((total_mem_fn)total_mem)(&bytes, device);
+	}
+	*ret_bytes = bytes;
+	return status;
+}
+
+uint64_t limit_share(uint64_t total, unsigned int percent)
+{
+	return total / 100 * percent + total % 100 * percent / 100;
+}
+
+/* The highest that was named; -1: none. */
 static int last_named(const struct limit *limit)
 {
 	int device = LIMIT_DEVICES - 1;
@@ -112,84 +131,73 @@ static int last_named(const struct limit *limit)
 	return device;
 }
 
-/* The limits of the devices that are there hold: a typing error takes no other one away. */
-static int check_named(struct limit *limit, int named)
+/*
+ * The limits of the devices that are there hold: a typing error takes no other one away. Only
+ * `open` can refuse.
+ */
+static int check_named(struct limit *limit, int named, int count)
 {
 	char line[200];
 	bool any = false;
-	int count = 0;
-	if (count_devices(limit->host, &count) != CUWEIR_SUCCESS) {
-		atomic_store(&limit->is_pending, true);
-		return CUWEIR_SUCCESS;
-	}
-	if (atomic_exchange(&limit->is_checked, true) || named < count) {
+	if (named < count || atomic_exchange(&limit->is_checked, true)) {
 		return CUWEIR_SUCCESS;
 	}
 	for (int device = 0; device < count && device < LIMIT_DEVICES; device++) {
 		any = any || limit->bytes[device] != LIMIT_NONE;
 	}
-	int prefix = snprintf(line, sizeof(line), "cuweir[%d]: limit: ", (int)getpid());
-	snprintf(line + prefix, sizeof(line) - (size_t)prefix,
-		 "there is no device %d here; want one below %d%s", named, count,
-		 any ? "; the other limits hold" : "");
-	return any || limit->is_open ? limit->host->log(limit->host, line) :
-				       limit->host->refuse(limit->host, line + prefix);
+	if (!any && !limit->is_open) {
+		snprintf(line, sizeof(line), "there is no device %d here; want one below %d", named,
+			 count);
+		return limit->host->refuse(limit->host, line);
+	}
+	snprintf(line, sizeof(line), "cuweir[%d]: limit: there is no device %d here; want one below %d%s",
+		 (int)getpid(), named, count, any ? "; the other limits hold" : "");
+	return limit->host->log(limit->host, line);
 }
 
-static int ask_total(const struct cuweir_host *host, int device, uint64_t *ret_bytes)
-{
-	void *total_mem = NULL;
-	size_t bytes = 0;
-	int count = 0;
-	int status = count_devices(host, &count);
-	if (status == CUWEIR_SUCCESS) {
-		status = host->driver_function(host, "cuDeviceTotalMem_v2", &total_mem);
-	}
-	if (status == CUWEIR_SUCCESS) {
-		status = ((total_mem_fn)total_mem)(&bytes, device);
-	}
-	*ret_bytes = bytes;
-	return status;
-}
-
-static int set_budget(struct limit *limit, int device)
+/* `count` devices; -1 where that is not known yet. False: it has to wait for that. */
+static bool set_budget(struct limit *limit, int device, int count, int *ret_status)
 {
 	uint64_t bytes = limit->bytes[device];
 	if (limit->percent[device] != 0) {
 		uint64_t total = 0;
-		int status = ask_total(limit->host, device, &total);
-		if (status == CUWEIR_ERROR_INVALID_DEVICE) {
-			return CUWEIR_SUCCESS; /* no such device: none to limit */
+		if (device >= count) {
+			return count >= 0; /* no such device: none to limit */
 		}
-		if (status != CUWEIR_SUCCESS) {
-			atomic_store(&limit->is_pending, true);
-			return CUWEIR_SUCCESS;
+		if (ask_total(limit->host, device, &total) != CUWEIR_SUCCESS) {
+			return false;
 		}
-		bytes = total / 100 * limit->percent[device] +
-			total % 100 * limit->percent[device] / 100;
+		bytes = limit_share(total, limit->percent[device]);
 		limit->bytes[device] = bytes;
 	}
-	int status = limit->host->set_budget(limit->host, device, 0, bytes);
-	atomic_store(&limit->is_set[device], status == CUWEIR_SUCCESS);
-	return status;
+	*ret_status = limit->host->set_budget(limit->host, device, 0, bytes);
+	atomic_store(&limit->is_set[device], *ret_status == CUWEIR_SUCCESS);
+	return true;
 }
 
-int limit_set_budgets(struct limit *limit)
+int limit_set_budgets(struct limit *limit, bool may_init)
 {
-	atomic_store(&limit->is_pending, false);
-	for (int device = 0; device < LIMIT_DEVICES; device++) {
-		if (limit->bytes[device] == LIMIT_NONE || atomic_load(&limit->is_set[device])) {
-			continue;
-		}
-		int status = set_budget(limit, device);
-		if (status != CUWEIR_SUCCESS) {
-			return limit->host->refuse(limit->host, "the budget could not be set; want "
-								"a device that exists");
+	int named = last_named(limit);
+	int count = -1;
+	int status = CUWEIR_SUCCESS;
+	bool waits = false;
+	if ((named >= 0 || limit->has_percent) &&
+	    count_devices(limit->host, may_init, &count) != CUWEIR_SUCCESS) {
+		count = -1;
+		waits = true;
+	}
+	for (int device = 0; device < LIMIT_DEVICES && status == CUWEIR_SUCCESS; device++) {
+		if (limit->bytes[device] != LIMIT_NONE && !atomic_load(&limit->is_set[device])) {
+			waits |= !set_budget(limit, device, count, &status);
 		}
 	}
-	int named = last_named(limit);
-	return named < 0 || atomic_load(&limit->is_checked) ? CUWEIR_SUCCESS :
-							      check_named(limit, named);
+	if (status != CUWEIR_SUCCESS) {
+		return limit->host->refuse(limit->host,
+					   "the budget could not be set; want a device that exists");
+	}
+	/* Last: another thread that allocates meanwhile finds them all, or does the same. */
+	atomic_store(&limit->is_pending, waits);
+	return count >= 0 ? check_named(limit, named, count) : CUWEIR_SUCCESS;
 }
 
 /* The same device has other numbers in processes with other CUDA_VISIBLE_DEVICES. */

@@ -57,6 +57,7 @@ static void *open_limit(struct fake_host *fake, const char *arguments)
 {
 	fake_host_init(fake);
 	memset(&driver, 0, sizeof(driver));
+	driver.initialized = true;
 	fake->find_driver = find_driver;
 	fake->budget_status = CUWEIR_SUCCESS;
 	return fake_open(fake, policy, arguments);
@@ -137,10 +138,8 @@ static void test_missing_device(void **state)
 	assert_non_null(strstr(fake.lines[0], "]: limit: there is no device 2 here; want one "
 					      "below 2; the other limits hold"));
 	assert_int_equal(fake.budgets[0], GIB);
-	driver.initialized = false;
 	assert_string_equal(fake_open_refused(&fake, policy, "3=50%,2=1G"),
 			    "there is no device 3 here; want one below 2");
-	assert_true(driver.initialized);
 	/* Without a driver at the opening it is told at the first allocation, once. */
 	fake_host_init(&fake);
 	fake.budget_status = CUWEIR_SUCCESS;
@@ -152,6 +151,34 @@ static void test_missing_device(void **state)
 	assert_int_equal(policy->admit(limit, &event), CUWEIR_SUCCESS);
 	assert_int_equal(fake.line_count, 1);
 	assert_non_null(strstr(fake.lines[0], "no device 7 here; want one below 2"));
+}
+
+/* NVML was asked first, and the program may fork before it initializes the driver itself. */
+static void test_driver_not_initialized(void **state)
+{
+	struct fake_host fake;
+	struct cuweir_memory_info info = {
+		.struct_size = sizeof(info), .device = 1, .free_bytes = 900, .total_bytes = 1000,
+	};
+	open_limit(&fake, "0=1G,1=50%");
+	assert_int_equal(fake.budgets[1], 1000 * MIB);
+	fake_host_init(&fake);
+	memset(&driver, 0, sizeof(driver));
+	fake.find_driver = find_driver;
+	fake.budget_status = CUWEIR_SUCCESS;
+	void *limit = fake_open(&fake, policy, "0=1G,1=50%");
+	fake.budget_status = CUWEIR_ERROR_NOT_FOUND;
+	policy->memory_info(limit, &info);
+	assert_int_equal(info.total_bytes, 500);
+	assert_int_equal(info.free_bytes, 500);
+	assert_int_equal(driver.inits, 0);
+	assert_int_equal(fake.budgets[0], GIB);
+	assert_int_equal(fake.budgets[1], UINT64_MAX);
+	fake.budget_status = CUWEIR_SUCCESS;
+	struct cuweir_event event = fake_event(1, 0, 0);
+	assert_int_equal(policy->admit(limit, &event), CUWEIR_SUCCESS);
+	assert_int_equal(driver.inits, 1);
+	assert_int_equal(fake.budgets[1], 1000 * MIB);
 }
 
 /* A driver that is not there yet when the policy opens is asked at the first allocation. */
@@ -368,6 +395,7 @@ TEST_MAIN_WITH(set_up, tear_down,
 	cmocka_unit_test(test_forms),
 	cmocka_unit_test(test_refusals),
 	cmocka_unit_test(test_missing_device),
+	cmocka_unit_test(test_driver_not_initialized),
 	cmocka_unit_test(test_percent_later),
 	cmocka_unit_test(test_memory_info),
 	cmocka_unit_test(test_claims),
