@@ -127,6 +127,19 @@ static CUresult enter_books(struct cw_request *request)
 	return CUDA_SUCCESS;
 }
 
+/* On another device than was thought: the claim is on that one's budget, as claim_rest makes it. */
+static CW_COLD void locate(struct cw_request *request)
+{
+	struct cw_budget *budget;
+
+	request->locate(request);
+	budget = cw_budget_of(request->device, request->kind);
+	if (budget != request->budget && !request->keep_claim) {
+		unclaim(request);
+		request->budget = budget;
+	}
+}
+
 CUresult cw_grant(struct cw_request *request)
 {
 	CUresult result;
@@ -141,10 +154,7 @@ CUresult cw_grant(struct cw_request *request)
 		return result;
 	}
 	if (CW_UNLIKELY(request->locate != NULL)) {
-		request->locate(request);
-		if (request->budget == NULL) {
-			request->budget = cw_budget_of(request->device, request->kind);
-		}
+		locate(request);
 	}
 	if (CW_UNLIKELY(request->budget != NULL && request->charged > request->claimed)) {
 		result = claim_rest(request);

@@ -48,7 +48,6 @@ enum cw_hook_id {
 };
 
 struct cw_hook {
-	const char *symbol; /* as exported */
 	const char *base;   /* as documented and as cuGetProcAddress is asked */
 	void *entry;        /* our exported definition; NULL where there is none */
 	uint16_t version;   /* first cuGetProcAddress version, 0 for the runtime */
@@ -58,6 +57,9 @@ struct cw_hook {
 };
 
 extern const struct cw_hook cw_hooks[CW_HOOK_COUNT];
+
+/* A hook's name as exported: in lookup.c, where no pointer leads to it (4 KiB of relocations). */
+const char *cw_hook_symbol(enum cw_hook_id hook);
 
 /*
  * The real function behind each hook, NULL until it is known. Written by resolve.c

@@ -53,7 +53,7 @@ static const uint16_t name_offsets[CW_HOOK_COUNT] = {
 static _Atomic(uint16_t) slots[INDEX_SLOTS];
 static _Atomic(bool) slots_ready;
 
-static const char *name_of(unsigned int id)
+const char *cw_hook_symbol(enum cw_hook_id id)
 {
 	return (const char *)&names + name_offsets[id];
 }
@@ -75,7 +75,7 @@ static uint32_t hash_of(const char *name)
 static void build_index(void)
 {
 	for (unsigned int id = 0; id < CW_HOOK_COUNT; id++) {
-		uint32_t at = hash_of(name_of(id)) % INDEX_SLOTS;
+		uint32_t at = hash_of(cw_hook_symbol((enum cw_hook_id)id)) % INDEX_SLOTS;
 		uint16_t held;
 
 		while ((held = atomic_load_explicit(&slots[at], memory_order_relaxed)) != 0 &&
@@ -97,7 +97,7 @@ enum cw_hook_id cw_lookup_id(const char *name)
 	}
 	at = hash_of(name) % INDEX_SLOTS;
 	while ((held = atomic_load_explicit(&slots[at], memory_order_relaxed)) != 0) {
-		if (cw_elf_same(name_of(held - 1u), name)) {
+		if (cw_elf_same(cw_hook_symbol((enum cw_hook_id)(held - 1)), name)) {
 			return (enum cw_hook_id)(held - 1);
 		}
 		at = (at + 1) % INDEX_SLOTS;

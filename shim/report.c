@@ -155,7 +155,7 @@ static void write_wants(void)
 
 		if (count != 0) {
 			line("%s, which is no allocation, failed for want of memory %llu times",
-			     cw_hooks[hook].symbol, (unsigned long long)count);
+			     cw_hook_symbol(hook), (unsigned long long)count);
 		}
 	}
 }

@@ -165,7 +165,7 @@ static void put_wants(struct out *out)
 
 		if (count != 0) {
 			put(out, "%s{\"call\":\"%s\",\"failed\":%llu}", before,
-			    cw_hooks[hook].symbol, (unsigned long long)count);
+			    cw_hook_symbol(hook), (unsigned long long)count);
 			before = ",";
 		}
 	}

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "elf_read.h"
+#include "old_glibc.h"
 #include "runtimes.h"
 
 /* One walk over the loaded objects: what is asked, and what was found. */
@@ -170,7 +171,7 @@ static bool is_home(const struct walk *walk, enum cw_family family, int slot)
 static void see_definition(struct walk *walk, const struct link_map *object,
 			   enum cw_family family, int slot)
 {
-	const char *symbol = cw_hooks[walk->hook].symbol;
+	const char *symbol = cw_hook_symbol(walk->hook);
 
 	if (family == CW_FAMILY_OWN) {
 		walk->past_own = true;
@@ -198,7 +199,7 @@ static void see_driver(const struct link_map *object)
 			if (cw_hooks[hook].door == CW_DOOR_DRIVER &&
 			    atomic_load_explicit(&cw_real[hook], memory_order_relaxed) != NULL) {
 				cw_real_set((enum cw_hook_id)hook,
-					    cw_elf_symbol(object, cw_hooks[hook].symbol));
+					    cw_elf_symbol(object, cw_hook_symbol((enum cw_hook_id)hook)));
 			}
 		}
 	}
@@ -277,11 +278,27 @@ const char *cw_exported_name(const void *address)
 	return walk.exported_name;
 }
 
+/*
+ * What was found may lie in a library that another thread is just loading: mapped, and neither
+ * relocated nor initialised. The loader keeps its lock until it has done that, and dladdr() takes
+ * it; our own thread, within a constructor, holds it already.
+ */
+static void wait_for_loader(void)
+{
+	Dl_info info;
+	const char nowhere = 0;
+
+	(void)dladdr(&nowhere, &info);
+}
+
 void *cw_resolve(enum cw_hook_id hook)
 {
 	struct walk walk = { .hook = hook, .runtime = CW_NO_RUNTIME };
 
 	walk_objects(&walk);
+	if (walk.real != NULL) {
+		wait_for_loader();
+	}
 	if (walk.real != NULL) {
 		cw_real_set(hook, walk.real);
 	}
@@ -298,6 +315,9 @@ void *cw_resolve_in(enum cw_hook_id hook, int runtime)
 	struct walk walk = { .hook = hook, .runtime = runtime };
 
 	walk_objects(&walk);
+	if (walk.real != NULL) {
+		wait_for_loader();
+	}
 	return walk.real;
 }
 

@@ -88,9 +88,21 @@ void cw_runtime_note_lookup(const void *site);
 
 /*
  * Whether the runtime that holds this function has looked up driver functions through our
- * doors, so that the driver door hears what it does (D-19).
+ * doors, so that the driver door hears what it does (D-19). Asked before its first call, this
+ * has it look them up. Not while a lock is held.
  */
-bool cw_runtime_heard(const void *runtime_function);
+enum cw_hearing {
+	CW_RUNTIME_HEARD,
+	CW_RUNTIME_ALONE,
+	CW_RUNTIME_BROKEN, /* it finds no driver or device: nothing to do but forward */
+};
+enum cw_hearing cw_runtime_hearing(const void *runtime_function);
+
+/*
+ * The device that this thread's next call of that runtime will be for: 0, the runtime's error,
+ * or -1 where it has no cudaGetDevice.
+ */
+int cw_runtime_device(const void *runtime_function, int *ret_device);
 
 /*
  * Whether an object defines the name, ours and the one that `caller` lies in excepted; and

@@ -94,6 +94,20 @@ static CUresult undo(struct cw_request *request)
 	return (CUresult)result;
 }
 
+/*
+ * No context is there yet: the runtime will make it on this device. Whoever is asked beforehand
+ * is asked about that one.
+ */
+void cw_alone_guess_device(struct cw_request *request)
+{
+	int device;
+
+	if (request->device < 0 && !cw_capture_open() &&
+	    cw_runtime_device(request->real, &device) == 0) {
+		request->device = device;
+	}
+}
+
 /* The runtime may have made the context only in this very call. */
 void cw_alone_locate(struct cw_request *request)
 {
@@ -227,6 +241,7 @@ cudaError_t cw_alone_allocate(enum cw_hook_id hook, const void *site, void *real
 	} else {
 		cw_driver_here(&alone.request);
 	}
+	cw_alone_guess_device(&alone.request);
 	alone.request.perform = perform;
 	alone.request.undo = undo;
 	alone.request.servable = is_servable(&alone.request, arguments);

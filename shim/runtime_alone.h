@@ -38,6 +38,7 @@ cudaError_t cw_alone_device_reset(enum cw_hook_id hook, const void *site, void *
 
 /* For runtime_handles.c: the same, of other kinds of memory. */
 struct cw_request;
+void cw_alone_guess_device(struct cw_request *request);
 void cw_alone_locate(struct cw_request *request);
 void cw_alone_clear_last_error(const struct cw_request *request);
 

@@ -26,11 +26,16 @@ static bool heard(enum cw_hook_id hook, void *real)
 	if (CW_LIKELY(atomic_load_explicit(&known[hook], memory_order_relaxed) == real)) {
 		return true;
 	}
-	if (!cw_runtime_heard(real)) {
-		return false;
+	switch (cw_runtime_hearing(real)) {
+	case CW_RUNTIME_HEARD:
+		atomic_store_explicit(&known[hook], real, memory_order_relaxed);
+		return true;
+	case CW_RUNTIME_BROKEN:
+		return true;
+	case CW_RUNTIME_ALONE:
+		break;
 	}
-	atomic_store_explicit(&known[hook], real, memory_order_relaxed);
-	return true;
+	return false;
 }
 
 static struct cw_named name_call(enum cw_hook_id hook, const void *site)

@@ -131,6 +131,7 @@ static cudaError_t allocate(struct alone *alone, enum cw_hook_id hook, const voi
 
 	cw_driver_request(&alone->request, hook, site, real, bytes);
 	cw_driver_here(&alone->request);
+	cw_alone_guess_device(&alone->request);
 	alone->request.space = space_of(hook);
 	alone->request.perform = perform;
 	alone->request.undo = undo;

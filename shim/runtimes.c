@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtimes.h"
 
+#include "elf_read.h"
+
 /* Eight at once is more than anybody loads; a ninth is left alone, like a stranger's. */
 #define RUNTIME_SLOTS 8
 
@@ -8,6 +10,7 @@ struct runtime {
 	_Atomic(uintptr_t) low; /* the other fields are valid once this is set */
 	_Atomic(uintptr_t) high;
 	_Atomic(bool) heard;
+	_Atomic(bool) woken;
 	_Atomic(void *) real[CW_HOOK_COUNT];
 };
 
@@ -116,21 +119,54 @@ void cw_runtime_note_lookup(const void *site)
 	}
 }
 
-bool cw_runtime_heard(const void *runtime_function)
+int cw_runtime_device(const void *runtime_function, int *ret_device)
+{
+	const struct link_map *object = cw_handle_of(runtime_function);
+	int (*get_device)(int *) = NULL;
+
+	if (object != NULL) {
+		get_device = (int (*)(int *))cw_elf_symbol(object, "cudaGetDevice");
+	}
+	return get_device != NULL ? get_device(ret_device) : -1;
+}
+
+/*
+ * A runtime looks its driver up within its first call, whichever that is, so that until then
+ * nothing is known of it. A question that changes nothing and makes no context has that done,
+ * as the program's call would next. In several threads at once: the runtime takes care of that.
+ */
+static CW_COLD enum cw_hearing wake(struct runtime *runtime, const void *runtime_function)
+{
+	int device;
+
+	if (cw_runtime_device(runtime_function, &device) > 0) {
+		return CW_RUNTIME_BROKEN;
+	}
+	atomic_store_explicit(&runtime->woken, true, memory_order_relaxed);
+	return atomic_load_explicit(&runtime->heard, memory_order_relaxed) ? CW_RUNTIME_HEARD
+									   : CW_RUNTIME_ALONE;
+}
+
+enum cw_hearing cw_runtime_hearing(const void *runtime_function)
 {
 	uintptr_t address = (uintptr_t)runtime_function;
 
 	for (int slot = 0; slot < RUNTIME_SLOTS; slot++) {
-		const struct runtime *runtime = &runtimes[slot];
+		struct runtime *runtime = &runtimes[slot];
 		uintptr_t low = atomic_load_explicit(&runtime->low, memory_order_acquire);
 
 		if (low == 0) {
 			break;
 		}
-		if (address >= low &&
-		    address < atomic_load_explicit(&runtime->high, memory_order_relaxed)) {
-			return atomic_load_explicit(&runtime->heard, memory_order_relaxed);
+		if (address < low ||
+		    address >= atomic_load_explicit(&runtime->high, memory_order_relaxed)) {
+			continue;
 		}
+		if (atomic_load_explicit(&runtime->heard, memory_order_relaxed)) {
+			return CW_RUNTIME_HEARD;
+		}
+		return atomic_load_explicit(&runtime->woken, memory_order_relaxed)
+			       ? CW_RUNTIME_ALONE : wake(runtime, runtime_function);
 	}
-	return false;
+	return CW_RUNTIME_ALONE;
 }

@@ -50,5 +50,5 @@ EXPORT int cuweir_test_heard(const void *runtime_function);
 
 int cuweir_test_heard(const void *runtime_function)
 {
-	return cw_runtime_heard(runtime_function);
+	return cw_runtime_hearing(runtime_function) == CW_RUNTIME_HEARD;
 }
