@@ -6,15 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../shim/quiet_write.h"
+
 #ifndef CUWEIR_VERSION
 #define CUWEIR_VERSION "unknown"
 #endif
 
+/* In one write; where nobody reads it, the program runs none the less. */
 static void say(const char *format, va_list arguments)
 {
-	fputs("cuweir: ", stderr);
-	vfprintf(stderr, format, arguments);
-	fputc('\n', stderr);
+	char line[2 * PATH_SIZE] = "cuweir: ";
+	size_t length = strlen(line);
+	int more = vsnprintf(line + length, sizeof(line) - length - 1, format, arguments);
+
+	length += more < 0 ? 0 : (size_t)more;
+	length = length < sizeof(line) - 2 ? length : sizeof(line) - 2;
+	line[length++] = '\n';
+	(void)!quiet_write(STDERR_FILENO, line, length);
 }
 
 void complain(const char *format, ...)

@@ -2,7 +2,6 @@
 #include "watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../shim/quiet_write.h"
 #include "../shim/result.h"
 #include "command.h"
 
@@ -132,17 +132,13 @@ static const struct cw_result_file *make_file(char name[PATH_SIZE])
 {
 	const char *directory = getenv("TMPDIR");
 	void *memory = MAP_FAILED;
-	void (*before)(int);
 	int error;
 	int fd;
 
 	directory = directory != NULL && directory[0] == '/' ? directory : "/tmp";
 	snprintf(name, PATH_SIZE, "%s/cuweir-result-XXXXXX", directory);
-	/* A file that may not be so large is an error, and no signal. */
-	before = signal(SIGXFSZ, SIG_IGN);
 	fd = mkstemp(name);
-	error = fd >= 0 ? posix_fallocate(fd, 0, sizeof(struct cw_result_file)) : errno;
-	signal(SIGXFSZ, before);
+	error = fd >= 0 ? quiet_allocate(fd, sizeof(struct cw_result_file)) : errno;
 	if (error == 0) {
 		memory = mmap(NULL, sizeof(struct cw_result_file), PROT_READ, MAP_SHARED, fd, 0);
 		error = errno;

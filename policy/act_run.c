@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "act_run.h"
 
+#include "../shim/quiet_write.h"
 #include "old_glibc.h"
 
 #include <errno.h>
@@ -178,24 +179,6 @@ int act_run(const char *command, char **environment, const struct act_facts *fac
 }
 
 /* A reader that goes away between open and write must not kill the program. */
-static ssize_t write_quietly(int fd, const char *bytes, size_t length)
-{
-	struct timespec no_time = { 0 };
-	sigset_t pipe, before, pending;
-	sigemptyset(&pipe);
-	sigaddset(&pipe, SIGPIPE);
-	pthread_sigmask(SIG_BLOCK, &pipe, &before);
-	sigpending(&pending);
-	ssize_t written = write(fd, bytes, length);
-	int error = errno;
-	if (written < 0 && error == EPIPE && sigismember(&pending, SIGPIPE) == 0) {
-		sigtimedwait(&pipe, NULL, &no_time);
-	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	errno = error;
-	return written;
-}
-
 int act_write(const char *path, const char *line, size_t length)
 {
 	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY,
@@ -203,7 +186,7 @@ int act_write(const char *path, const char *line, size_t length)
 	if (fd < 0) {
 		return errno;
 	}
-	ssize_t written = write_quietly(fd, line, length);
+	ssize_t written = quiet_write(fd, line, length);
 	int error = written == (ssize_t)length ? 0 : written < 0 ? errno : ENOSPC;
 	close(fd);
 	return error;

@@ -203,7 +203,11 @@ static int open_limit(const struct cuweir_host *host, const char *arguments, voi
 	}
 	if (status == CUWEIR_SUCCESS && limit->shared_name[0] != '\0') {
 		char reason[512];
-		if (shared_open(&limit->shared, limit->shared_name, reason, sizeof(reason)) != 0) {
+		int opened = (host->flags & CUWEIR_HOST_TRIAL) != 0 ?
+				     shared_check(limit->shared_name, reason, sizeof(reason)) :
+				     shared_open(&limit->shared, limit->shared_name, reason,
+						 sizeof(reason));
+		if (opened != 0) {
 			status = host->refuse(host, reason);
 		}
 	}

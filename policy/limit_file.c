@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "limit_file.h"
 
+#include "../shim/quiet_write.h"
 #include "old_glibc.h"
 
 #include <errno.h>
@@ -47,8 +48,8 @@ static int open_directory(const char *path)
 	return fd;
 }
 
-/* The user's runtime directory, or one in /tmp that stands for it. */
-static int open_runtime_directory(char *ret_path, size_t size)
+/* The user's runtime directory, or one in /tmp that stands for it and is made if `make`. */
+static int open_runtime_directory(bool make, char *ret_path, size_t size)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	if (runtime != NULL && runtime[0] == '/') {
@@ -64,19 +65,19 @@ static int open_runtime_directory(char *ret_path, size_t size)
 		return fd;
 	}
 	snprintf(ret_path, size, "/tmp/cuweir-%u", (unsigned int)geteuid());
-	if (mkdir(ret_path, 0700) != 0 && errno != EEXIST) {
+	if (make && mkdir(ret_path, 0700) != 0 && errno != EEXIST) {
 		return -1;
 	}
 	return open_directory(ret_path);
 }
 
-static int open_file(int directory, const char *name)
+static int open_file(int directory, const char *name, bool make)
 {
 	struct stat status;
 	char file[SHARED_NAME_MAX + 32];
 	snprintf(file, sizeof(file), "cuweir-limit-%s", name);
-	int fd = openat(directory, file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY,
-			0600);
+	int fd = openat(directory, file,
+			O_RDWR | (make ? O_CREAT : 0) | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
 	if (fd < 0) {
 		return -1;
 	}
@@ -117,8 +118,11 @@ static int begin(struct shared_file *file, const char boot[40])
 	return error;
 }
 
-/* 0, or an errno; EPROTO for a file of another kind. Who begins it has it locked. */
-static int map(int fd, struct shared_file **ret_file)
+/*
+ * 0, or an errno; EPROTO for a file of another kind. Who begins it has it locked. Without `make`
+ * one that is to be begun is left alone.
+ */
+static int map(int fd, bool make, struct shared_file **ret_file)
 {
 	struct stat status;
 	char boot[40];
@@ -127,8 +131,12 @@ static int map(int fd, struct shared_file **ret_file)
 		return errno;
 	}
 	bool is_new = status.st_size == 0;
-	if (is_new && ftruncate(fd, sizeof(struct shared_file)) != 0) {
-		return errno;
+	if (is_new && !make) {
+		return 0;
+	}
+	int error = is_new ? quiet_allocate(fd, sizeof(struct shared_file)) : 0;
+	if (error != 0) {
+		return error;
 	}
 	if (!is_new && status.st_size != (off_t)sizeof(struct shared_file)) {
 		return EPROTO;
@@ -139,10 +147,9 @@ static int map(int fd, struct shared_file **ret_file)
 		return errno;
 	}
 	static const char nothing[8];
-	int error = 0;
 	if (memcmp(file->magic, nothing, sizeof(magic)) == 0 ||
 	    memcmp(file->boot, boot, sizeof(boot)) != 0) {
-		error = begin(file, boot);
+		error = make ? begin(file, boot) : 0;
 	} else if (memcmp(file->magic, magic, sizeof(magic)) != 0 || file->size != sizeof(*file)) {
 		error = EPROTO;
 	}
@@ -160,21 +167,22 @@ static uint64_t pid_namespace(void)
 	return old_stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
 }
 
-struct shared_file *shared_file_map(const char *name, uint64_t *ret_namespace, char *ret_reason,
-				    size_t size)
+struct shared_file *shared_file_map(const char *name, bool make, uint64_t *ret_namespace,
+				    char *ret_reason, size_t size)
 {
 	char directory[256];
 	char text[80];
 	struct shared_file *file = NULL;
 	int error = 0;
-	int directory_fd = open_runtime_directory(directory, sizeof(directory));
-	int fd = directory_fd >= 0 ? open_file(directory_fd, name) : -1;
+	int directory_fd = open_runtime_directory(make, directory, sizeof(directory));
+	int fd = directory_fd >= 0 ? open_file(directory_fd, name, make) : -1;
+	ret_reason[0] = '\0';
 	if (fd < 0) {
-		error = errno;
+		error = errno == ENOENT && !make ? 0 : errno;
 	} else {
 		while (flock(fd, LOCK_EX) != 0 && errno == EINTR) {
 		}
-		error = map(fd, &file);
+		error = map(fd, make, &file);
 		flock(fd, LOCK_UN);
 		close(fd);
 	}
@@ -182,12 +190,13 @@ struct shared_file *shared_file_map(const char *name, uint64_t *ret_namespace, c
 		close(directory_fd);
 	}
 	if (error != 0) {
-		snprintf(ret_reason, size,
-			 "shared=%s: %s/cuweir-limit-%s: %s; want a directory and a file of this "
-			 "user's, without links, that nobody else may use",
-			 name, directory, name,
-			 error == EPROTO ? "made by another version" :
-					   strerror_r(error, text, sizeof(text)));
+		snprintf(ret_reason, size, "shared=%s: %s/cuweir-limit-%s: %s; want %s", name,
+			 directory, name,
+			 error == EPROTO ? "of another version, or damaged" :
+					   strerror_r(error, text, sizeof(text)),
+			 error == EPROTO ? "it removed when no process uses it" :
+					   "a directory and a file of this user's, without links, that "
+					   "nobody else may use");
 		return NULL;
 	}
 	*ret_namespace = pid_namespace();

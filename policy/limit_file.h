@@ -31,10 +31,10 @@ struct shared_file {
 };
 
 /*
- * Maps the file, which is made where it is not there. *ret_namespace is that of this process's
- * id. NULL with the reason written.
+ * Maps the file, which is made where it is not there, if `make`. *ret_namespace is that of this
+ * process's id. NULL with the reason written, "" where there is nothing and nothing was made.
  */
-struct shared_file *shared_file_map(const char *name, uint64_t *ret_namespace, char *ret_reason,
-				    size_t size);
+struct shared_file *shared_file_map(const char *name, bool make, uint64_t *ret_namespace,
+				    char *ret_reason, size_t size);
 
 #endif

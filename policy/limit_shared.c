@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define LOCK_SECONDS 5
@@ -253,9 +254,19 @@ int shared_device(struct shared *shared, const unsigned char identity[16])
 	return device;
 }
 
+int shared_check(const char *name, char *ret_reason, size_t size)
+{
+	uint64_t namespace = 0;
+	struct shared_file *file = shared_file_map(name, false, &namespace, ret_reason, size);
+	if (file != NULL) {
+		munmap(file, sizeof(*file));
+	}
+	return ret_reason[0] == '\0' ? 0 : -1;
+}
+
 int shared_open(struct shared *shared, const char *name, char *ret_reason, size_t size)
 {
-	shared->file = shared_file_map(name, &shared->namespace, ret_reason, size);
+	shared->file = shared_file_map(name, true, &shared->namespace, ret_reason, size);
 	if (shared->file == NULL) {
 		return -1;
 	}

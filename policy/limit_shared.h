@@ -34,6 +34,9 @@ enum shared_result {
 /* True for a name that can be a file's. */
 bool shared_name_is_good(const char *name, size_t length);
 
+/* Whether it could be opened, as far as that is known without making anything. 0, or -1. */
+int shared_check(const char *name, char *ret_reason, size_t size);
+
 /* 0, or -1 with the reason written. */
 int shared_open(struct shared *shared, const char *name, char *ret_reason, size_t size);
 

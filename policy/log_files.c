@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "log_files.h"
 
+#include "../shim/quiet_write.h"
 #include "old_glibc.h"
 
 #include <errno.h>
@@ -47,7 +48,7 @@ static int open_for_rows(const char *path, int flags)
 static bool write_bytes(int fd, const char *bytes, size_t length)
 {
 	while (length > 0) {
-		ssize_t written = write(fd, bytes, length);
+		ssize_t written = quiet_write(fd, bytes, length);
 		if (written < 0 && errno == EINTR) {
 			continue;
 		}
@@ -139,7 +140,7 @@ static char *map_tail(const char *tail_path)
 	}
 	char *bytes = MAP_FAILED;
 	if (old_fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-	    posix_fallocate(fd, 0, (off_t)TAIL_SIZE) == 0) {
+	    quiet_allocate(fd, TAIL_SIZE) == 0) {
 		bytes = mmap(NULL, TAIL_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	}
 	close(fd);

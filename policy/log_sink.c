@@ -2,6 +2,7 @@
 #include "log_sink.h"
 
 #include "log_files.h"
+#include "../shim/quiet_write.h"
 #include "old_glibc.h"
 
 #include <errno.h>
@@ -105,29 +106,12 @@ static unsigned long long count_rows(const char *bytes, size_t length)
 	return rows;
 }
 
-/* One thread changes the files; the others write on meanwhile, to either. */
-static int rotate_if_due(struct log_sink *sink, size_t length)
+/* 0, or the errno of the failure, by which some did not get there. */
+static int write_rows(struct log_sink *sink, const char *bytes, size_t length)
 {
-	unsigned long long written = atomic_fetch_add(&sink->written, length) + length;
-	if (sink->options.rotate == 0 || written < sink->options.rotate ||
-	    pthread_mutex_trylock(&sink->rotation) != 0) {
-		return 0;
-	}
-	int error = 0;
-	if (atomic_load(&sink->written) >= sink->options.rotate) {
-		error = log_files_rotate(sink);
-		atomic_store(&sink->written, strlen(sink->options.header));
-	}
-	pthread_mutex_unlock(&sink->rotation);
-	return error;
-}
-
-/* Whole rows to the file; 0, or the errno of the failure, by which some did not get there. */
-static int write_all(struct log_sink *sink, const char *bytes, size_t length)
-{
-	size_t whole = length;
 	while (length > 0) {
-		ssize_t written = write(sink->fd, bytes, length);
+		ssize_t written = sink->is_quiet ? quiet_write(sink->fd, bytes, length) :
+						   write(sink->fd, bytes, length);
 		if (written < 0 && errno == EINTR) {
 			continue;
 		}
@@ -138,7 +122,31 @@ static int write_all(struct log_sink *sink, const char *bytes, size_t length)
 		bytes += written;
 		length -= (size_t)written;
 	}
-	return is_owner(sink) ? rotate_if_due(sink, whole) : 0;
+	return 0;
+}
+
+/* One thread at a time: a file that others write to while it is renamed grows without an end. */
+static __attribute__((noinline)) int write_rotating(struct log_sink *sink, const char *bytes,
+						    size_t length)
+{
+	pthread_mutex_lock(&sink->rotation);
+	int error = write_rows(sink, bytes, length);
+	sink->written += length;
+	if (sink->written >= sink->options.rotate) {
+		int failed = log_files_rotate(sink);
+		error = error != 0 ? error : failed;
+		sink->written = strlen(sink->options.header);
+	}
+	pthread_mutex_unlock(&sink->rotation);
+	return error;
+}
+
+/* Whole rows to the file. Children of fork leave the files, and the lock, to their parent. */
+static int write_all(struct log_sink *sink, const char *bytes, size_t length)
+{
+	return sink->options.rotate != 0 && is_owner(sink) ?
+		       write_rotating(sink, bytes, length) :
+		       write_rows(sink, bytes, length);
 }
 
 /* The lock is held. Emptied after it is written: a kill in between doubles rows, none is lost. */
@@ -246,6 +254,7 @@ int log_sink_open(struct log_sink *sink, const struct cuweir_host *host, const c
 		return ENOMEM;
 	}
 	int error = log_files_open(sink);
+	sink->is_quiet = error == 0 && quiet_write_is_needed(sink->fd);
 	if (error == 0 && sink->lost != 0) {
 		tell_failure(sink, ENOSPC);
 	}

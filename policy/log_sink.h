@@ -41,11 +41,12 @@ struct log_sink {
 	int fd;                   /* -1: host->log */
 	pid_t owner;              /* process that opened it, and rotates */
 	const pid_t *owner_now;   /* the same, 0 in every child of fork */
+	bool is_quiet;            /* a write could bring a signal, of a pipe for one */
 	atomic_bool failure_told;
 	size_t room;              /* of a buffer; 0 when closed: nothing stays in it */
 	atomic_ullong lost;       /* rows that could not be written */
-	atomic_ullong written;    /* bytes in the file */
-	pthread_mutex_t rotation; /* guards the change of files; leaf */
+	pthread_mutex_t rotation; /* guards `written`, and the change of files; leaf */
+	unsigned long long written; /* bytes in the file, where files are changed */
 	char *tail;               /* the buffers' bytes; NULL: unbuffered */
 	bool has_tail_file;
 	struct log_buffer buffers[LOG_BUFFERS];

@@ -11,6 +11,7 @@
 
 #include "config.h"
 #include "old_glibc.h"
+#include "quiet_write.h"
 
 enum {
 	LINE_SIZE = 1024,
@@ -181,23 +182,29 @@ const char *cw_human_size(char buffer[16], unsigned long long bytes)
 	return buffer;
 }
 
-void cw_write_all(int fd, const char *text, size_t length)
+/* 0, or the error that kept some of it from being written. errno is kept. */
+static int write_all(int fd, const char *text, size_t length)
 {
 	int saved_errno = errno;
+	int error = 0;
 
-	while (length > 0) {
-		ssize_t written = write(fd, text, length);
+	while (length > 0 && error == 0) {
+		ssize_t written = quiet_write(fd, text, length);
 
-		if (written < 0) {
-			if (errno == EINTR) {
-				continue;
-			}
-			break;
+		if (written >= 0) {
+			text += written;
+			length -= (size_t)written;
+		} else if (errno != EINTR) {
+			error = errno;
 		}
-		text += written;
-		length -= (size_t)written;
 	}
 	errno = saved_errno;
+	return error;
+}
+
+void cw_write_message(const char *text, size_t length)
+{
+	(void)write_all(STDERR_FILENO, text, length);
 }
 
 static void say(const char *format, va_list arguments)
@@ -207,7 +214,7 @@ static void say(const char *format, va_list arguments)
 
 	length += cw_vformat(line + length, sizeof(line) - length - 1, format, arguments);
 	line[length++] = '\n';
-	cw_write_all(STDERR_FILENO, line, length);
+	cw_write_message(line, length);
 }
 
 void cw_message(enum cw_level level, const char *format, ...)
@@ -286,16 +293,35 @@ bool cw_message_open_log(const char *pattern)
 	return true;
 }
 
-void cw_log_write(const char *text, size_t length)
+/* Once; of stderr there is nobody to tell. */
+static CW_COLD void tell_lost(int fd, int error)
 {
-	cw_write_all(atomic_load_explicit(&log_fd, memory_order_acquire), text, length);
+	static atomic_bool told;
+
+	if (fd != STDERR_FILENO && !atomic_exchange(&told, true)) {
+		cw_message(CW_ERROR, "CUWEIR_LOG=\"%s\": cannot be written (error %d); lines are lost",
+			   cw_config.log, error);
+	}
 }
 
+void cw_log_write(const char *text, size_t length)
+{
+	int fd = atomic_load_explicit(&log_fd, memory_order_acquire);
+	int error = write_all(fd, text, length);
+
+	if (error != 0) {
+		tell_lost(fd, error);
+	}
+}
+
+/* In one write, so that lines of several processes do not mix. */
 void cw_log_line(const char *line, size_t length)
 {
+	int fd = atomic_load_explicit(&log_fd, memory_order_acquire);
+	struct quiet_write quiet;
 	struct iovec parts[2];
 	int saved_errno = errno;
-	ssize_t written;
+	int error = 0;
 
 	if (length > LOG_LINE_MAX) {
 		length = LOG_LINE_MAX;
@@ -304,8 +330,13 @@ void cw_log_line(const char *line, size_t length)
 	parts[0].iov_len = length;
 	parts[1].iov_base = (void *)(uintptr_t)"\n";
 	parts[1].iov_len = 1;
-	do {
-		written = writev(atomic_load_explicit(&log_fd, memory_order_acquire), parts, 2);
-	} while (written < 0 && errno == EINTR);
+	quiet_write_begin(&quiet);
+	while (writev(fd, parts, 2) < 0 && (error = errno) == EINTR) {
+		error = 0;
+	}
+	quiet_write_end(&quiet, error);
+	if (error != 0) {
+		tell_lost(fd, error);
+	}
 	errno = saved_errno;
 }

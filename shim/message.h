@@ -37,8 +37,8 @@ size_t cw_vformat(char *buffer, size_t size, const char *format, va_list argumen
 /* 1536 -> "1.5 KiB" in a buffer of at least 16 bytes; returns the buffer. */
 const char *cw_human_size(char buffer[16], unsigned long long bytes);
 
-/* Writes all of it, through signals and short writes; errno kept. */
-void cw_write_all(int fd, const char *text, size_t length);
+/* Writes all of it to stderr, through signals and short writes; errno kept. */
+void cw_write_message(const char *text, size_t length);
 
 /* Opens CUWEIR_LOG; false, after a message, when it cannot. Called once, at the opening. */
 bool cw_message_open_log(const char *pattern);

@@ -220,7 +220,7 @@ static void tell(const struct cw_request *request)
 	put_holders(&block, request->device);
 	begin_line(&block);
 	put(&block, "  try: %s\n", advice(&facts));
-	cw_write_all(STDERR_FILENO, block.text, block.length);
+	cw_write_message(block.text, block.length);
 }
 
 CW_COLD void cw_oom_tell(const struct cw_request *request)

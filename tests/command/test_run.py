@@ -141,6 +141,41 @@ class Watching(Case):
         self.assertEqual(text.count(f"cuweir[{name[4:]}]: "), text.count("\n"))
         self.assertIn("0 allocations still live", text)
 
+    def test_writes_bring_no_signal(self):
+        """What cannot be written is lost and told of, and the program's status is its own."""
+        reader, writer = os.pipe()
+        os.close(reader)
+        for options in (("-r",), ("-d",), ("-p", "log"), ("-v", "-v")):
+            with self.subTest(options=options):
+                done = subprocess.run([CUWEIR, "run", "--sim", "1G", *options, SCENARIO, "dlsym",
+                                       "alloc a 8192"], stderr=writer, env=environment(),
+                                      preexec_fn=lambda: signal.signal(signal.SIGPIPE,
+                                                                       signal.SIG_DFL), check=False)
+                self.assertEqual(done.returncode, 0)
+        os.close(writer)
+        lost = r"cuweir\[P\]: CUWEIR_LOG=\"FILE\": cannot be written \(error %d\); lines are lost\n"
+        rows = (("-d -o", lost % 27),
+                ("-p log:file=", r"cuweir\[P\]: log: a row could not be written: File too large\n"
+                 r"cuweir\[P\]: log: \d+ rows are missing in its file\n"),
+                ("-p log:flush=block,file=", r"(cuweir\[P\]: log: .*\n)+"))
+        for number, (options, want) in enumerate(rows):
+            file = f"{self.directory}/log{number}"
+            with self.subTest(options=options):
+                result = run("sh", "-c", f"ulimit -f 1; exec {CUWEIR} run --sim 1G {options}"
+                             f"{file} {SCENARIO} dlsym '{99 * 'alloc a 8192; free a; '}'",
+                             cwd=self.directory)
+                self.assertEqual(result.status, 0, result.err)
+                self.assertRegex(result.lines.replace(file, "FILE"), f"^{want}$")
+        result = scenario(PAIR, "--report=json", "-o", "/dev/full")
+        self.assertEqual(result.status, 0)
+        self.assertRegex(result.lines.replace("/dev/full", "FILE"), f"^{lost % 28}$")
+
+    def test_trial_leaves_no_file(self):
+        for options in (("-l", "1G,shared=t", "-p", "limit:lots"), ("-l", "1G,shared=t",
+                                                                   "--print-env")):
+            cuweir("run", *options, SCENARIO, env={"XDG_RUNTIME_DIR": self.directory})
+            self.assertEqual(os.listdir(self.directory), [])
+
     def test_relative_paths(self):
         """The program goes elsewhere before its first CUDA call."""
         os.makedirs(f"{self.directory}/a b")

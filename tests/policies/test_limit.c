@@ -363,7 +363,7 @@ static void test_file(void **state)
 	fclose(file);
 	chmod(target, 0600);
 	assert_non_null(strstr(fake_open_refused(&fake, policy, "1000,shared=link"),
-			       "made by another version"));
+			       "of another version, or damaged; want it removed"));
 	/* A directory that others may write to is not used. */
 	assert_int_equal(chmod(directory, 0770), 0);
 	open_limit(&fake, "1000,shared=elsewhere");
