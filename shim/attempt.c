@@ -26,7 +26,7 @@ static void watch_time(struct cw_request *request)
 	const int64_t patience_ns = 10000000000;
 	int64_t now = now_ns();
 
-	if (request->retries == 0) {
+	if (request->first_failure_ns == 0) {
 		request->first_failure_ns = now;
 	} else if (!request->slow_told && now - request->first_failure_ns > patience_ns) {
 		request->slow_told = true;

@@ -49,6 +49,7 @@ static inline void cw_driver_request(struct cw_request *request, enum cw_hook_id
 	request->status = CUDA_SUCCESS;
 	request->retry_count = 0;
 	request->retries = 0;
+	request->first_failure_ns = 0;
 	request->listening = false;
 	request->budget = NULL;
 	request->claimed = 0;

@@ -160,11 +160,17 @@ static void *next_allocate_any(void *state, uint64_t size, uint64_t alignment, b
 	}
 	if (prepare(&request, policy, size, async, stream)) {
 		/* Retries are those of the program's allocation, wherever they are made (D-01). */
-		request.retries = outer != NULL ? outer->retries : 0;
+		if (outer != NULL) {
+			request.retries = outer->retries;
+			request.first_failure_ns = outer->first_failure_ns;
+			request.slow_told = outer->slow_told;
+		}
 		passed = pass_claim(&request, outer);
 		result = cw_attempt_behind(&request, place);
 		if (outer != NULL) {
 			outer->retries = request.retries;
+			outer->first_failure_ns = request.first_failure_ns;
+			outer->slow_told = request.slow_told;
 		}
 	}
 	if (passed != 0) {

@@ -141,6 +141,14 @@ class Watching(Case):
         self.assertEqual(text.count(f"cuweir[{name[4:]}]: "), text.count("\n"))
         self.assertIn("0 allocations still live", text)
 
+    def test_retry_below_spill(self):
+        """Attempts behind a policy that serves are not taken for ten seconds of them."""
+        result = scenario("alloc a 100M; alloc b 200M; free a; free b", "-p", "spill", "-p",
+                          "retry:max=2", "-l", "200MiB")
+        self.assertEqual((result.status, result.lines), (
+            0, "cuweir[P]: spill: device memory ran out; 209715200 bytes of cuMemAlloc, and what "
+            "follows, are managed memory\n"))
+
     def test_writes_bring_no_signal(self):
         """What cannot be written is lost and told of, and the program's status is its own."""
         reader, writer = os.pipe()
