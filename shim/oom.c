@@ -10,6 +10,7 @@
 #include "budget.h"
 #include "config.h"
 #include "message.h"
+#include "query.h"
 #include "report.h"
 #include "resolve.h"
 #include "sites.h"
@@ -36,6 +37,8 @@ struct facts {
 	uint64_t limit;
 	uint64_t taken;     /* of it, with what is reserved */
 	uint64_t reserved;
+	uint64_t left;      /* what a program that asks is told is free */
+	bool lowered;       /* by policies, below the driver's figure and the limit's */
 };
 
 static void put(struct block *block, const char *format, ...) CW_PRINTF(2, 3);
@@ -93,6 +96,25 @@ static void ask_driver(struct facts *facts)
 		       get_info(&facts->free_bytes, &facts->total_bytes) == CUDA_SUCCESS;
 }
 
+/* A limit that processes share is in no book of ours; but its policy tells what is left of it. */
+static void ask_policies(struct facts *facts)
+{
+	struct cw_query query = {
+		.call = cw_hooks[facts->request->call].base,
+		.device = facts->request->device,
+		.free_bytes = facts->free_bytes,
+		.total_bytes = facts->total_bytes,
+	};
+
+	if (facts->asked && cw_query_wanted()) {
+		cw_query_answer(&query);
+		facts->left = query.free_bytes;
+		facts->lowered = facts->left < facts->free_bytes &&
+				 (!facts->limited || facts->taken > facts->limit ||
+				  facts->left < facts->limit - facts->taken);
+	}
+}
+
 static void gather(struct facts *facts, const struct cw_request *request)
 {
 	const struct cw_budget *budget = cw_budget_of(request->device, request->kind);
@@ -105,6 +127,7 @@ static void gather(struct facts *facts, const struct cw_request *request)
 		facts->limited = facts->limit != UINT64_MAX;
 	}
 	ask_driver(facts);
+	ask_policies(facts);
 }
 
 static void put_asked(struct block *block, const struct cw_request *request)
@@ -163,6 +186,11 @@ static void put_limits(struct block *block, const struct facts *facts)
 		    cw_human_size(taken, facts->free_bytes),
 		    cw_human_size(limit, facts->total_bytes));
 	}
+	if (facts->lowered) {
+		begin_line(block);
+		put(block, "  of that, policies leave %s: other processes may share a limit\n",
+		    cw_human_size(taken, facts->left));
+	}
 }
 
 static void put_holders(struct block *block, int device)
@@ -193,6 +221,10 @@ static const char *advice(const struct facts *facts)
 	if (facts->limited && (facts->taken >= facts->limit ||
 			       request->requested > facts->limit - facts->taken)) {
 		return "the limit refuses it: raise it, or have -p retry wait for a free";
+	}
+	if (facts->lowered && request->requested > facts->left) {
+		return "what other processes have of the limit that they share with this one: raise "
+		       "it, or have -p retry wait for them";
 	}
 	if (facts->asked && request->requested > facts->total_bytes) {
 		return "it is larger than the device";

@@ -3,9 +3,10 @@
 """The report as text and JSON, the out-of-memory block, and symbolizing them."""
 import json
 import re
+import subprocess
 import unittest
 
-from support import APPS, BUILD, Case, cuweir, run, scenario
+from support import APPS, BUILD, CUWEIR, SCENARIO, Case, cuweir, environment, run, scenario
 
 LEAKS = ("alloc a 8192; alloc b 8192; alloc c 8192; alloc t 100000; free t; managed m 4096; "
          "host h 1000; free h; expect 2 alloc z 2G")
@@ -119,6 +120,22 @@ class OutOfMemory(Case):
                       text)
         self.assertIn("  try: it is larger than the limit\n",
                       self.block("expect 2 alloc b 2M", "-l", "1M"))
+
+    def test_shared_limit(self):
+        """What others have of it is not in our books, and is said none the less."""
+        options = ("-l", "1M,shared=oom")
+        place = {"XDG_RUNTIME_DIR": self.directory}
+        other = subprocess.Popen([CUWEIR, "run", "--sim", "1GiB", *options, SCENARIO, "dlsym",
+                                  "alloc a 700K; echo ready; sleep 1000"], text=True,
+                                 stdout=subprocess.PIPE, env=environment(**place))
+        self.assertEqual(other.stdout.readline(), "ready\n")
+        text = self.block("alloc a 200K; expect 2 alloc b 200K; free a", *options, env=place)
+        self.assertEqual(other.wait(), 0)
+        other.stdout.close()
+        self.assertIn("  of that, policies leave 124.0 KiB: other processes may share a limit\n",
+                      text)
+        self.assertIn("  try: what other processes have of the limit that they share with this "
+                      "one: raise it, or have -p retry wait for them\n", text)
 
     def test_larger_than_the_device(self):
         text = self.block("expect 2 alloc b 2G")
