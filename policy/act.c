@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
@@ -75,13 +76,13 @@ static void collect(struct act_facts *facts, const struct act_case *what)
 	add_number(facts, "THREAD", event->thread);
 }
 
-static void tell_once(struct act *act, const char *deed, int error)
+static void tell_once(struct act *act, const char *deed, const char *what, int error)
 {
-	char line[200];
+	char line[PATH_MAX + 200];
 	char text[80];
 	if (error != 0 && !atomic_exchange(&act->told, true)) {
-		snprintf(line, sizeof(line), "cuweir[%d]: act: %s: %s", (int)getpid(), deed,
-			 strerror_r(error, text, sizeof(text)));
+		snprintf(line, sizeof(line), "cuweir[%d]: act: %s: %s: %s",
+			 (int)getpid(), deed, what, strerror_r(error, text, sizeof(text)));
 		act->host->log(act->host, line);
 	}
 }
@@ -107,7 +108,7 @@ static void write_line(struct act *act, const struct act_facts *facts)
 	line[length++] = '\n';
 	int error = act_write(act->file, line, length);
 	/* Nobody reads the FIFO, or not fast enough: as it was asked for. */
-	tell_once(act, "file= could not be written",
+	tell_once(act, "file= could not be written", act->file,
 		  error == ENXIO || error == EAGAIN || error == EPIPE ? 0 : error);
 }
 
@@ -126,11 +127,13 @@ static void do_all(struct act *act, const struct act_case *what, bool passed)
 	}
 	if (act->signal != 0) {
 		pid_t target = act->signal_pid != 0 ? act->signal_pid : getpid();
-		tell_once(act, "signal= could not be sent",
+		char number[12];
+		snprintf(number, sizeof(number), "%d", act->signal);
+		tell_once(act, "signal= could not be sent", number,
 			  kill(target, act->signal) == 0 ? 0 : errno);
 	}
 	if (act->command != NULL && may_run(act)) {
-		tell_once(act, "run= could not be started",
+		tell_once(act, "run= could not be started", act->command,
 			  act_run(act->command, act->environment, &facts));
 	}
 }

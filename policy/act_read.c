@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "act.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static const char *read_signal(struct args_text value, struct act *act)
 {
@@ -85,9 +88,11 @@ static const char *read_when(const struct args_pair *pair, struct act *act)
 static const char *read_deed(const struct args_pair *pair, struct act *act)
 {
 	if (args_is(pair->key, "file")) {
+		char path[PATH_MAX];
 		free(act->file);
-		act->file = pair->value.start != NULL && pair->value.length > 0 ?
-				    strndup(pair->value.start, pair->value.length) :
+		act->file = pair->value.start != NULL && pair->value.length > 0 &&
+					    args_path(act->host, pair->value, path, sizeof(path)) ?
+				    strdup(path) :
 				    NULL;
 		return act->file != NULL ? NULL : "file=NAME";
 	}
@@ -106,6 +111,31 @@ static const char *read_deed(const struct args_pair *pair, struct act *act)
 	}
 	return "total=, free=, oom=, device=, kinds=, hysteresis=, period=, file=, signal=, "
 	       "debug= or run=";
+}
+
+/* Nothing is made here: the file is, or the directory that it will be in, can be written to. */
+static int check_file(const struct act *act)
+{
+	char directory[PATH_MAX];
+	char reason[PATH_MAX + 200];
+	char text[80];
+	if (access(act->file, W_OK) == 0) {
+		return CUWEIR_SUCCESS;
+	}
+	snprintf(directory, sizeof(directory), "%s", act->file);
+	char *slash = strrchr(directory, '/');
+	if (slash == NULL) {
+		snprintf(directory, sizeof(directory), ".");
+	} else {
+		slash[slash == directory] = '\0';
+	}
+	if (errno == ENOENT && access(directory, W_OK | X_OK) == 0) {
+		return CUWEIR_SUCCESS;
+	}
+	snprintf(reason, sizeof(reason),
+		 "file=%s: %s; want a file that can be written, in a directory that exists", act->file,
+		 strerror_r(errno, text, sizeof(text)));
+	return act->host->refuse(act->host, reason);
 }
 
 int act_read(struct act *act, const struct cuweir_host *host, const char *arguments)
@@ -133,5 +163,5 @@ int act_read(struct act *act, const struct cuweir_host *host, const char *argume
 		return host->refuse(host,
 				    "nothing to do: want file=, run=, signal= or debug=1 with it");
 	}
-	return CUWEIR_SUCCESS;
+	return act->file != NULL ? check_file(act) : CUWEIR_SUCCESS;
 }

@@ -65,6 +65,17 @@ static inline bool args_next(struct args_text *rest, struct args_pair *pair)
 	return true;
 }
 
+/* The name of a file as it is meant: from where the program was started. False: too long. */
+static inline bool args_path(const struct cuweir_host *host, struct args_text name, char *ret_path,
+			     size_t size)
+{
+	bool is_relative = name.length == 0 || name.start[0] != '/';
+	const char *directory = is_relative && host->directory != NULL ? host->directory : "";
+	int length = snprintf(ret_path, size, "%s%s%.*s", directory,
+			      directory[0] != '\0' ? "/" : "", (int)name.length, name.start);
+	return length >= 0 && (size_t)length < size;
+}
+
 static inline bool args_is(struct args_text text, const char *word)
 {
 	return text.start != NULL && strlen(word) == text.length &&

@@ -62,11 +62,14 @@ static bool wants_events(const struct log *log)
 /* Opens the file of a place, a device plus 1; the reason where it cannot be is written. */
 static struct log_sink *open_sink(struct log *log, int place, char *ret_reason, size_t size)
 {
+	char name[PATH_MAX];
 	char path[PATH_MAX];
 	char text[80];
 	struct log_sink *sink;
 	bool has_file = log->file.start != NULL;
-	if (has_file && !log_name_expand(log->file, place - 1, path, sizeof(path))) {
+	if (has_file && (!log_name_expand(log->file, place - 1, name, sizeof(name)) ||
+			 !args_path(log->host, (struct args_text){ name, strlen(name) }, path,
+				    sizeof(path)))) {
 		snprintf(ret_reason, size, "file=%.*s: want %s",
 			 (int)(log->file.length < 200 ? log->file.length : 200), log->file.start,
 			 LOG_NAME_WANT);

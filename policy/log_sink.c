@@ -6,6 +6,7 @@
 #include "old_glibc.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,10 +91,10 @@ static void tell_failure(struct log_sink *sink, int error)
 	if (atomic_exchange(&sink->failure_told, true)) {
 		return;
 	}
-	char line[160];
+	char line[PATH_MAX + 160];
 	char text[80];
-	snprintf(line, sizeof(line), "cuweir[%d]: log: a row could not be written: %s",
-		 (int)getpid(), strerror_r(error, text, sizeof(text)));
+	snprintf(line, sizeof(line), "cuweir[%d]: log: a row could not be written to %s: %s",
+		 (int)getpid(), sink->path, strerror_r(error, text, sizeof(text)));
 	sink->host->log(sink->host, line);
 }
 
@@ -286,9 +287,9 @@ void log_sink_close(struct log_sink *sink)
 	}
 	unsigned long long lost = atomic_load(&sink->lost);
 	if (lost > 0) {
-		char line[120];
-		snprintf(line, sizeof(line), "cuweir[%d]: log: %llu rows are missing in its file",
-			 (int)getpid(), lost);
+		char line[PATH_MAX + 120];
+		snprintf(line, sizeof(line), "cuweir[%d]: log: %llu rows are missing in %s",
+			 (int)getpid(), lost, sink->path);
 		sink->host->log(sink->host, line);
 	}
 	errno = saved;

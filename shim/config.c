@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -17,7 +18,8 @@
 
 enum { PREFIX_LENGTH = sizeof(PREFIX) - 1, COMPLAINTS_KEPT = 16 };
 
-struct cw_config cw_config = { .verbose = CW_ERROR, .max_retries = -1, .follow = true };
+struct cw_config cw_config = { .directory = "", .verbose = CW_ERROR, .max_retries = -1,
+				.follow = true };
 
 enum setting_id {
 #define CW_SETTING(name, ...) SETTING_##name,
@@ -277,6 +279,17 @@ static void choose_program(void)
 	}
 }
 
+/* Not absolute: a directory that is not below the root (any more) has no name. */
+static void note_directory(void)
+{
+	static char directory[PATH_MAX];
+
+	if (getcwd(directory, sizeof(directory)) != NULL && directory[0] == '/') {
+		/* Of the root, what a '/' can follow. */
+		cw_config.directory = directory[1] != '\0' ? directory : "/.";
+	}
+}
+
 void cw_config_load(void)
 {
 	/* 0 not yet, 1 by some thread just now, 2 done. */
@@ -297,6 +310,9 @@ void cw_config_load(void)
 		}
 		if (only_list != NULL || skip_list != NULL) {
 			choose_program();
+		}
+		if (cw_config.policy != NULL || cw_config.log != NULL) {
+			note_directory();
 		}
 	}
 	atomic_store_explicit(&progress, 2, memory_order_release);

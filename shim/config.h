@@ -13,6 +13,7 @@
 struct cw_config {
 	const char *policy;   /* CUWEIR_POLICY, NULL where unset; so are all strings here */
 	const char *log;      /* CUWEIR_LOG */
+	const char *directory; /* where the process was started, "" where no file is named */
 	const char *report;   /* CUWEIR_REPORT, NULL when off */
 	int verbose;          /* CUWEIR_VERBOSE, 1 by default */
 	int64_t max_retries;  /* CUWEIR_MAX_RETRIES, -1 for no limit */

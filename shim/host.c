@@ -338,5 +338,6 @@ void cw_host_init(struct cw_policy *policy)
 		.next = &cw_next,
 		.next_state = policy,
 		.set_callbacks = host_set_callbacks,
+		.directory = cw_config.directory,
 	};
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
@@ -270,11 +271,15 @@ static void expand_pattern(const char *pattern, char *buffer, size_t size)
 
 bool cw_message_open_log(const char *pattern)
 {
-	char path[LINE_SIZE];
+	char path[PATH_MAX];
+	size_t length = 0;
 	int fd;
 	int high;
 
-	expand_pattern(pattern, path, sizeof(path));
+	if (pattern[0] != '/' && cw_config.directory[0] != '\0') {
+		length = cw_format(path, sizeof(path), "%s/", cw_config.directory);
+	}
+	expand_pattern(pattern, path + length, sizeof(path) - length);
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 	if (fd < 0) {
 		cw_message(CW_ERROR,

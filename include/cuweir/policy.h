@@ -408,7 +408,14 @@ struct cuweir_host {
 	 */
 	int (*set_callbacks)(const struct cuweir_host *host, const struct cuweir_policy *table);
 
-	void (*reserved[15])(void);
+	/*
+	 * The directory in which the program was started, without a '/' at its end: file names in
+	 * arguments mean it, wherever the program has gone by the time of `open`. "" where it is
+	 * not known; NULL in a shim that is older than this entry.
+	 */
+	const char *directory;
+
+	void (*reserved[14])(void);
 };
 
 /* ------------------------------------------------------------------------------------------

@@ -163,8 +163,8 @@ class Watching(Case):
         os.close(writer)
         lost = r"cuweir\[P\]: CUWEIR_LOG=\"FILE\": cannot be written \(error %d\); lines are lost\n"
         rows = (("-d -o", lost % 27),
-                ("-p log:file=", r"cuweir\[P\]: log: a row could not be written: File too large\n"
-                 r"cuweir\[P\]: log: \d+ rows are missing in its file\n"),
+                ("-p log:file=", r"cuweir\[P\]: log: a row could not be written to FILE: File too large"
+                 r"\ncuweir\[P\]: log: \d+ rows are missing in FILE\n"),
                 ("-p log:flush=block,file=", r"(cuweir\[P\]: log: .*\n)+"))
         for number, (options, want) in enumerate(rows):
             file = f"{self.directory}/log{number}"
@@ -193,6 +193,23 @@ class Watching(Case):
         self.assertEqual((result.status, result.err), (0, ""))
         with open(f"{self.directory}/a b/log", encoding="utf-8") as file:
             self.assertEqual(file.read(), "trial: a line\n")
+
+    def test_files_of_policies(self):
+        """They are meant from where the program was started, too."""
+        for options, name in ((("-p", "log:file=rows"), "rows"),
+                              (("-p", "act:total=1,file=lines"), "lines")):
+            code = (f"import ctypes, os; c = ctypes.CDLL('{BUILD}/tests/sim/lib/libcudart.so.13');"
+                    "os.chdir('/'); p = ctypes.c_void_p();"
+                    "c.cudaMalloc(ctypes.byref(p), ctypes.c_size_t(4096))")
+            result = cuweir("run", "--sim", "1G", *options, "python3", "-c", code,
+                            cwd=self.directory)
+            self.assertEqual((result.status, result.err), (0, ""))
+            self.assertGreater(os.path.getsize(f"{self.directory}/{name}"), 20)
+        # By the variables alone, the shim's log as well.
+        result = run(SCENARIO, "dlsym", PAIR, cwd=self.directory, env={
+            "LD_PRELOAD": SHIM, "CUWEIR_LOG": "log", "CUWEIR_DEBUG": "1",
+            "LD_LIBRARY_PATH": f"{BUILD}/tests/sim/lib"})
+        self.assertEqual((result.status, os.path.getsize(f"{self.directory}/log") > 100), (0, True))
 
     def test_simulation(self):
         result = cuweir("run", "--sim", "512M:3", SCENARIO, "gpa", "device 2; device 3; info")

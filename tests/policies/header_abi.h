@@ -109,7 +109,8 @@ ABI_OFFSET(cuweir_host, trim, 192);
 ABI_OFFSET(cuweir_host, next, 200);
 ABI_OFFSET(cuweir_host, next_state, 208);
 ABI_OFFSET(cuweir_host, set_callbacks, 216);
-ABI_OFFSET(cuweir_host, reserved, 224);
+ABI_OFFSET(cuweir_host, directory, 224);
+ABI_OFFSET(cuweir_host, reserved, 232);
 
 ABI_SIZE(cuweir_policy, 312);
 ABI_OFFSET(cuweir_policy, struct_size, 0);

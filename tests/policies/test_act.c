@@ -223,11 +223,25 @@ static void test_fifo(void **state)
 	close(reader);
 	close(writer);
 	assert_int_equal(fake.line_count, 0);
-	act = open_act(&fake, "oom=1,file=/no/such/dir/x%.0s");
+	/* What was there when it opened has gone. */
+	char gone[160];
+	snprintf(gone, sizeof(gone), "%s.gone", path);
+	assert_int_equal(mkdir(gone, 0700), 0);
+	act = open_act(&fake, "oom=1,file=%s.gone/x");
+	assert_int_equal(rmdir(gone), 0);
 	policy->on_alloc_failed(act, &event);
 	policy->on_alloc_failed(act, &event);
 	assert_int_equal(fake.line_count, 1); /* told once */
-	assert_non_null(strstr(fake.lines[0], "act: file= could not be written: No such file"));
+	assert_non_null(strstr(fake.lines[0], "act: file= could not be written: "));
+	assert_non_null(strstr(fake.lines[0], ".gone/x: No such file"));
+	assert_string_equal(fake_open_refused(&fake, policy, "oom=1,file=/no/such/dir/x"),
+			    "file=/no/such/dir/x: No such file or directory; want a file that can "
+			    "be written, in a directory that exists");
+	/* From where the program was started. */
+	fake_host_init(&fake);
+	fake.host.directory = "/no/such";
+	assert_non_null(strstr(fake_open_refused(&fake, policy, "oom=1,file=x"),
+			       "file=/no/such/x: No such file"));
 }
 
 static volatile sig_atomic_t children_heard;

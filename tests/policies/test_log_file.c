@@ -161,10 +161,10 @@ static void test_errno_is_kept(void **state)
 	assert_int_equal(errno, 4321);
 	/* Told once, with the reason; the header was the first. */
 	assert_int_equal(fake.line_count, 1);
-	assert_non_null(strstr(fake.lines[0], "log: a row could not be written: No space left"));
+	assert_non_null(strstr(fake.lines[0], "]: log: a row could not be written to /dev/full: No space left"));
 	policy->close(log);
 	assert_int_equal(fake.line_count, 2);
-	assert_non_null(strstr(fake.lines[1], "log: 3 rows are missing in its file"));
+	assert_non_null(strstr(fake.lines[1], "log: 3 rows are missing in /dev/full"));
 }
 
 static void test_block(void **state)
