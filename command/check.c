@@ -70,6 +70,8 @@ static void check_file(const char *path)
 
 	inspect(path, true, &found);
 	report(found.readable, "program", path);
+	report(access(path, X_OK) == 0, "executable",
+	       access(path, X_OK) == 0 ? "by this user" : "no permission; try chmod +x");
 	if (found.script) {
 		report(access(found.interpreter, X_OK) == 0, "script", found.interpreter);
 		return;
@@ -80,7 +82,8 @@ static void check_file(const char *path)
 	}
 	report(found.same_class, "machine", found.same_class ? "this one" : "another one");
 	report(found.dynamic, "linkage",
-	       found.dynamic ? "dynamic: can be preloaded" : "static: nothing can be preloaded");
+	       found.dynamic ? "dynamic: can be preloaded" :
+	       found.library ? "a library, not a program" : "static: nothing can be preloaded");
 	report(!found.privileged, "privileges",
 	       found.privileged ? "setuid, setgid or capabilities: the loader ignores LD_PRELOAD"
 				: "none");

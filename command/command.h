@@ -49,6 +49,7 @@ struct inspection {
 	bool script;             /* begins with #! */
 	bool same_class;         /* of this machine and word size */
 	bool dynamic;            /* has an interpreter, so it can be preloaded */
+	bool library;            /* none, but what a dynamic linker wants to know */
 	bool privileged;         /* setuid, setgid or capabilities: the loader ignores us */
 	bool links_driver;       /* NEEDED libcuda.so.1 */
 	bool opens_driver;       /* mentions libcuda.so.1 without being linked to it */

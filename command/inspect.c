@@ -90,6 +90,9 @@ static void read_dynamic(const struct image *image, const ElfW(Phdr) *phdr, size
 	uint64_t strings = UINT64_MAX;
 
 	for (size_t i = 0; dyn != NULL && i < entries; i++) {
+		if (dyn[i].d_tag == DT_FLAGS_1 && (dyn[i].d_un.d_val & DF_1_PIE) != 0) {
+			ret->library = false;
+		}
 		if (dyn[i].d_tag == DT_STRTAB) {
 			strings = offset_of(phdr, count, dyn[i].d_un.d_ptr);
 		}
@@ -126,6 +129,8 @@ static void read_elf(const struct image *image, bool whole, struct inspection *r
 	for (size_t i = 0; phdr != NULL && i < count; i++) {
 		ret->dynamic |= phdr[i].p_type == PT_INTERP;
 		if (phdr[i].p_type == PT_DYNAMIC) {
+			/* Programs at any address say that they are programs. */
+			ret->library = header->e_type == ET_DYN;
 			read_dynamic(image, phdr, count, &phdr[i], ret);
 		}
 	}

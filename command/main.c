@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "command.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,16 @@ static void say(const char *format, va_list arguments)
 	length = length < sizeof(line) - 2 ? length : sizeof(line) - 2;
 	line[length++] = '\n';
 	(void)!quiet_write(STDERR_FILENO, line, length);
+}
+
+/* What was printed has come to where it was meant to go, or the status says otherwise. */
+static int finish(int status)
+{
+	if (fflush(stdout) != 0 || ferror(stdout) != 0) {
+		complain("standard output: %s", strerror(errno));
+		return status != 0 ? status : STATUS_BAD_SETTING;
+	}
+	return status;
 }
 
 void complain(const char *format, ...)
@@ -89,18 +100,18 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
 	    strcmp(argv[1], "help") == 0) {
 		fputs(help, stdout);
-		return 0;
+		return finish(0);
 	}
 	if (strcmp(argv[1], TRIAL_ARGUMENT) == 0) {
 		be_tried();
 	}
 	if (strcmp(argv[1], "--version") == 0) {
 		puts("cuweir " CUWEIR_VERSION);
-		return 0;
+		return finish(0);
 	}
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(argv[1], commands[i].name) == 0) {
-			return commands[i].run(argc - 1, argv + 1);
+			return finish(commands[i].run(argc - 1, argv + 1));
 		}
 	}
 	refuse("\"%s\" is not a command; want run, check, policies, symbolize or completions "

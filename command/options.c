@@ -106,6 +106,10 @@ static void start_chain(struct options *options)
 		if (strlen(options->limit) > sizeof(element) / 2) {
 			refuse("--limit: too long");
 		}
+		if (strchr(options->limit, ';') != NULL) {
+			refuse("--limit %s: want no ';' in it; -p adds another policy",
+			       options->limit);
+		}
 		snprintf(element, sizeof(element), "limit:%s", options->limit);
 		add_policy(options, element);
 	}
@@ -122,12 +126,22 @@ static int number(const char *name, const char *text, int least, int most)
 	return (int)value;
 }
 
+/* Programs are known by their file names. */
+static const char *check_programs(const char *name, const char *text)
+{
+	if (*text == '\0' || strchr(text, '/') != NULL) {
+		refuse("--%s %s: want file names of programs without a /, separated by commas: "
+		       "python3*,train", name, text);
+	}
+	return text;
+}
+
 static void read_long(struct options *options, const char *name)
 {
 	if (strcmp(name, "only") == 0) {
-		options->only = optarg;
+		options->only = check_programs(name, optarg);
 	} else if (strcmp(name, "skip") == 0) {
-		options->skip = optarg;
+		options->skip = check_programs(name, optarg);
 	} else if (strcmp(name, "no-follow") == 0) {
 		options->no_follow = true;
 	} else if (strcmp(name, "strict") == 0) {
@@ -144,7 +158,7 @@ static void read_long(struct options *options, const char *name)
 
 static void read_report(struct options *options)
 {
-	options->report = optarg != NULL ? optarg : "text";
+	options->report = optarg == NULL ? "text" : optarg[0] == '=' ? optarg + 1 : optarg;
 	if (strcmp(options->report, "text") != 0 && strcmp(options->report, "json") != 0) {
 		refuse("--report=%s: want text or json", optarg);
 	}

@@ -19,7 +19,12 @@ static bool describe(const char *path, bool whole)
 	if (policy == NULL || policy->struct_size < offsetof(struct cuweir_policy, open) ||
 	    policy->version == 0 || policy->version > CUWEIR_POLICY_VERSION ||
 	    policy->name == NULL) {
-		complain("%s: %s", path, handle == NULL ? dlerror() : "not a policy of this version");
+		if (handle == NULL) {
+			complain("%s; want a plugin made with cuweir/policy.h", dlerror());
+		} else {
+			complain("%s: it has no policy of this version in it; want a plugin made with "
+				 "cuweir/policy.h", path);
+		}
 		return false;
 	}
 	printf("%-10s %s\n", policy->name, policy->summary != NULL ? policy->summary : "");
@@ -70,7 +75,7 @@ int command_policies(int argc, char **argv)
 			refuse("%s: there is no such policy; want one that cuweir policies lists, "
 			       "or a path with a /", argv[1]);
 		}
-		return describe(path, true) ? 0 : 1;
+		return describe(path, true) ? 0 : STATUS_BAD_SETTING;
 	}
 	if (places.policies[0] == '\0' ||
 	    (count = scandir(places.policies, &entries, is_plugin, alphasort)) < 0) {

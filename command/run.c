@@ -108,6 +108,12 @@ static void check_log(const char *pattern)
 	const char *slash = strrchr(pattern, '/');
 	struct stat status;
 
+	for (const char *at = strchr(pattern, '%'); at != NULL; at = strchr(at + 2, '%')) {
+		if (at[1] != 'p' && at[1] != '%') {
+			refuse("--log %s: want %%p for the process id, and %%%% for a percent sign; "
+			       "-p log:file= has more", pattern);
+		}
+	}
 	if (stat(pattern, &status) == 0) {
 		if (S_ISDIR(status.st_mode)) {
 			refuse("--log %s: it is a directory; want a file", pattern);

@@ -54,6 +54,26 @@ static void set_simulation(const char *sim, const char *directory)
 	set("CUWEIR_SIM_DEVICES", sim[length] == ':' ? sim + length + 1 : "1");
 }
 
+static bool is_set(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value != NULL && *value != '\0';
+}
+
+/* One of two; an option goes before either variable. */
+static void set_chosen(const struct options *options)
+{
+	if (options->only != NULL || options->skip != NULL) {
+		unsetenv("CUWEIR_ONLY");
+		unsetenv("CUWEIR_SKIP");
+	} else if (is_set("CUWEIR_ONLY") && is_set("CUWEIR_SKIP")) {
+		refuse("CUWEIR_ONLY and CUWEIR_SKIP are both set; want one of them");
+	}
+	set_if("CUWEIR_ONLY", options->only);
+	set_if("CUWEIR_SKIP", options->skip);
+}
+
 void set_variables(const struct options *options, const struct places *places)
 {
 	char verbose[] = { (char)('0' + options->verbose), '\0' };
@@ -64,8 +84,7 @@ void set_variables(const struct options *options, const struct places *places)
 	set_if("CUWEIR_DEBUG", options->debug ? "1" : NULL);
 	set_if("CUWEIR_LOG", options->log[0] != '\0' ? options->log : NULL);
 	set_if("CUWEIR_REPORT", options->report);
-	set_if("CUWEIR_ONLY", options->only);
-	set_if("CUWEIR_SKIP", options->skip);
+	set_chosen(options);
 	set_if("CUWEIR_FOLLOW", options->no_follow ? "0" : NULL);
 	set_if("CUWEIR_STRICT", options->strict ? "1" : NULL);
 	set_if("CUWEIR_MAX_RETRIES", options->max_retries);

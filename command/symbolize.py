@@ -42,7 +42,7 @@ class Symbolizer:
         self.tool = shutil.which("addr2line") or shutil.which("eu-addr2line")
         self.known = {}
         if self.tool is None:
-            sys.exit("cuweir: symbolize: want addr2line (binutils) or eu-addr2line (elfutils)")
+            refuse("want addr2line (binutils) or eu-addr2line (elfutils)")
 
     def learn(self, name, path):
         self.paths.setdefault(name, path)
@@ -110,8 +110,19 @@ def learn_all(symbolizer, lines):
             symbolizer.learn(*match.groups())
 
 
+def refuse(reason):
+    """As the rest of the command: one line, and 125."""
+    print(f"cuweir: symbolize: {reason}", file=sys.stderr)
+    sys.exit(125)
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        refuse(f"{message} (cuweir symbolize --help)")
+
+
 def main():
-    parser = argparse.ArgumentParser(prog="cuweir symbolize", description=__doc__)
+    parser = Parser(prog="cuweir symbolize", description=__doc__)
     parser.add_argument("-m", "--module", action="append", default=[], metavar="FILE",
                         help="the file of a module")
     parser.add_argument("file", nargs="?", help="a report or log; standard input")
@@ -121,9 +132,17 @@ def main():
               if arguments.file else open(0, errors="surrogateescape", encoding="utf-8")) as file:
             lines = file.read().splitlines()
     except OSError as error:
-        sys.exit(f"cuweir: symbolize: {arguments.file}: {error.strerror}")
+        refuse(f"{arguments.file or 'standard input'}: {error.strerror}")
+    for path in arguments.module:
+        if not os.path.isfile(path):
+            refuse(f"-m {path}: there is no such file")
     symbolizer = Symbolizer(arguments.module)
     learn_all(symbolizer, lines)
+    named = {name for line in lines for name, _ in SITE.findall(line)}
+    for path in arguments.module:
+        if os.path.basename(path) not in named:
+            print(f"cuweir: symbolize: -m {path}: no call site is in a module of that name",
+                  file=sys.stderr)
     sys.stdout.reconfigure(errors="surrogateescape")
     for line in lines:
         value = as_json(line)
@@ -137,4 +156,10 @@ def main():
 if __name__ == "__main__":
     # A reader that has seen enough (`head`) ends it, as it ends any filter.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    main()
+    try:
+        main()
+        sys.stdout.flush()
+    except OSError as error:
+        # The interpreter would try once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        refuse(f"standard output: {error.strerror}")

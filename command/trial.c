@@ -46,7 +46,7 @@ static void become_trial(int writing_end)
 		unsetenv(left_out[i]);
 	}
 	/* What would silence a complaint; one that is wrong is complained of. */
-	if (verbose != NULL && verbose[0] != '\0' && verbose[1] == '\0') {
+	if (verbose != NULL && verbose[0] >= '0' && verbose[0] <= '3' && verbose[1] == '\0') {
 		unsetenv("CUWEIR_VERBOSE");
 	}
 	setenv("CUWEIR_TRIAL", "1", 1);

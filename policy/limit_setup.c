@@ -30,7 +30,8 @@ static bool read_device(struct args_text text, uint64_t *ret_device)
 static const char *read_pair(struct limit *limit, const struct args_pair *pair)
 {
 	static const char want[] = "SIZE, PERCENT%, DEVICE=SIZE, shared=NAME or safety=SIZE, as in "
-				   "8GiB or 80% or 0=8GiB,1=512MiB";
+				   "8GiB or 80% or 0=8GiB,1=512MiB (whole numbers; up to 100%; "
+				   "devices 0 to 63)";
 	uint64_t device = 0;
 	uint64_t bytes = 0;
 	unsigned int percent = 0;

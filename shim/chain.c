@@ -18,6 +18,7 @@
 #include "thread.h"
 
 #define ENTRY_SYMBOL "cuweir_policy_entry"
+#define PLUGIN_WANT "a policy that is there (cuweir policies), or the path with a / of a plugin"
 
 struct cw_chain cw_chain;
 
@@ -55,6 +56,20 @@ static size_t own_directory(char *buffer, size_t size)
 	return length;
 }
 
+/* The loader's words, without the file's name before them. */
+static void *open_file(const char *path, const char **ret_error)
+{
+	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	size_t length = strlen(path);
+
+	*ret_error = handle == NULL ? last_dl_error() : NULL;
+	if (handle == NULL && strncmp(*ret_error, path, length) == 0 &&
+	    strncmp(*ret_error + length, ": ", 2) == 0) {
+		*ret_error += length + 2;
+	}
+	return handle;
+}
+
 /*
  * A path is taken as it is. A name is looked for beside our object: installed in cuweir/, and
  * in a build tree in ../policy/.
@@ -64,24 +79,22 @@ static void *open_plugin(const char *name, const char **ret_error)
 	static const char *const places[] = { "cuweir", "../policy" };
 	char directory[PATH_MAX];
 	char path[PATH_MAX];
-	void *handle;
 
-	if (strchr(name, '/') != NULL) {
-		handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-		*ret_error = handle == NULL ? last_dl_error() : NULL;
-		return handle;
+	if (strchr(name, '/') != NULL && access(name, F_OK) != 0) {
+		*ret_error = "there is no such file";
+		return NULL;
 	}
-	*ret_error = "there is no policy of that name beside libcuweir.so; want one that is there, "
-		     "or a path with a /";
+	if (strchr(name, '/') != NULL) {
+		return open_file(name, ret_error);
+	}
+	*ret_error = "there is no policy of that name beside libcuweir.so";
 	if (own_directory(directory, sizeof(directory)) == 0) {
 		return NULL;
 	}
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		cw_format(path, sizeof(path), "%s/%s/%s.so", directory, places[i], name);
 		if (access(path, F_OK) == 0) {
-			handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-			*ret_error = handle == NULL ? last_dl_error() : NULL;
-			return handle;
+			return open_file(path, ret_error);
 		}
 	}
 	return NULL;
@@ -278,12 +291,12 @@ static int add_policy(char *element, uint32_t index)
 	}
 	handle = open_plugin(element, &reason);
 	if (handle == NULL) {
-		return left_out(setting, reason);
+		cw_format(buffer, sizeof(buffer), "%s; want %s", reason, PLUGIN_WANT);
+		return left_out(setting, buffer);
 	}
 	entry = find_entry(handle);
 	if (entry == NULL) {
-		return left_out(setting, "it exports no " ENTRY_SYMBOL
-					 "; want a plugin made with cuweir/policy.h");
+		return left_out(setting, "it exports no " ENTRY_SYMBOL "; want " PLUGIN_WANT);
 	}
 	reason = put_policy(entry, element, arguments, index, buffer, sizeof(buffer));
 	if (reason != NULL) {

@@ -352,16 +352,35 @@ static unsigned int edit_distance(const char *a, const char *b)
 	return row[length_b];
 }
 
+/* NULL where none is near. */
 static const char *nearest_setting(const char *name)
 {
-	const char *nearest = settings[0].name;
+	const char *nearest = NULL;
+	unsigned int distance = (unsigned int)strcspn(name, "=") / 3 + 1;
 
-	for (size_t i = 1; i < SETTING_COUNT; i++) {
-		if (edit_distance(name, settings[i].name) < edit_distance(name, nearest)) {
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		unsigned int found = edit_distance(name, settings[i].name);
+
+		if (found <= distance) {
 			nearest = settings[i].name;
+			distance = found - (found > 0);
 		}
 	}
 	return nearest;
+}
+
+static void complain_of_unknown(const char *entry)
+{
+	const char *nearest = nearest_setting(entry + PREFIX_LENGTH);
+	char name[64];
+
+	cw_format(name, sizeof(name), "%s", entry);
+	name[strcspn(name, "=")] = '\0';
+	if (nearest != NULL) {
+		cw_message(CW_ERROR, "%s is not a setting; did you mean CUWEIR_%s?", name, nearest);
+	} else {
+		cw_message(CW_ERROR, "%s is not a setting; want one of cuweir(7)", name);
+	}
 }
 
 int cw_config_complain(void)
@@ -370,12 +389,7 @@ int cw_config_complain(void)
 		const struct complaint *c = &complaints[i];
 
 		if (c->want == NULL) {
-			char name[64];
-
-			cw_format(name, sizeof(name), "%s", c->name);
-			name[strcspn(name, "=")] = '\0';
-			cw_message(CW_ERROR, "%s is not a setting; did you mean CUWEIR_%s?", name,
-				   nearest_setting(c->name + PREFIX_LENGTH));
+			complain_of_unknown(c->name);
 		} else {
 			cw_message(CW_ERROR, "CUWEIR_%s=\"%s\": want %s; it is ignored", c->name,
 				   c->value, c->want);

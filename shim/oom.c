@@ -139,9 +139,9 @@ static void put_asked(struct block *block, const struct cw_request *request)
 	put(block, "out of memory: %s asked for %s (%llu B) of %s memory",
 	    cw_hooks[request->call].base, cw_human_size(size, request->requested),
 	    (unsigned long long)request->requested, cw_kind_name(request->kind));
-	put(block, " on device %d, from %s; tried %lld times\n", request->device,
+	put(block, " on device %d, from %s; tried %lld time%s\n", request->device,
 	    cw_site_text(place, (uint64_t)(uintptr_t)request->site),
-	    (long long)request->retries + 1);
+	    (long long)request->retries + 1, request->retries == 0 ? "" : "s");
 }
 
 static void put_use(struct block *block, int device)

@@ -73,6 +73,17 @@ class Pages(Case):
                 for option in re.findall(r"(?<=\s)--([a-z][a-z-]*)", line):
                     self.assertIn(option, known, f"{name}: {line}")
 
+    def test_policies_have_pages(self):
+        listed = cuweir("policies").out
+        names = set(re.findall(r"^(\w+)", listed, re.M))
+        pages = {name.removesuffix(".md") for name in os.listdir(f"{SOURCE}/docs/policies")}
+        self.assertEqual(pages, names)
+        for name in names:
+            page = read(f"docs/policies/{name}.md")
+            arguments = re.search(rf"^{name} .*\n((?: .*\n)*)", listed, re.M)[1]
+            for argument in re.findall(r"^ +(\w+)=", arguments, re.M):
+                self.assertIn(f"`{argument}=", page, name)
+
     def test_map_of_the_shim(self):
         """Every file has its room, and what the map points at is there."""
         page = read("shim/README.md")

@@ -101,7 +101,7 @@ class OutOfMemory(Case):
         self.assertEqual(self.block("alloc a 600M; managed m 1M; host h 8192; "
                                     "expect 2 alloc b 500M"), (
             "cuweir[P]: out of memory: cuMemAlloc asked for 500.0 MiB (524288000 B) of device "
-            "memory on device 0, from scenario+0xA; tried 1 times\n"
+            "memory on device 0, from scenario+0xA; tried 1 time\n"
             "cuweir[P]:   in use by this process: device 600.0 MiB, managed 1.0 MiB, host 8.0 KiB"
             "\n"
             "cuweir[P]:   the driver has 424.0 MiB of 1.0 GiB free\n"
@@ -214,7 +214,28 @@ class Symbolize(Case):
     def test_wrong(self):
         result = cuweir("symbolize", "/no/such/file")
         self.assertEqual((result.status, result.out, result.err),
-                         (1, "", "cuweir: symbolize: /no/such/file: No such file or directory\n"))
+                         (125, "", "cuweir: symbolize: /no/such/file: No such file or directory\n"))
+        for arguments, line in (
+                (("-m", "./nope"), "-m ./nope: there is no such file"),
+                (("-m",), "argument -m/--module: expected one argument (cuweir symbolize --help)"),
+                (("-x",), "unrecognized arguments: -x (cuweir symbolize --help)"),
+                (("a", "b"), "unrecognized arguments: b (cuweir symbolize --help)")):
+            result = cuweir("symbolize", *arguments)
+            self.assertEqual((result.status, result.out, result.err),
+                             (125, "", f"cuweir: symbolize: {line}\n"))
+        result = cuweir("symbolize", "-m", "/bin/true", stdin="nothing")
+        self.assertEqual((result.status, result.out, result.err), (
+            0, "nothing\n", "cuweir: symbolize: -m /bin/true: no call site is in a module of that "
+            "name\n"))
+
+    def test_full_disk(self):
+        log = self.file("log", "line\n")
+        for arguments, who in ((("symbolize", log), "symbolize: "), (("--help",), ""),
+                               (("run", "--help"), ""), (("policies",), ""), (("check",), ""),
+                               (("run", "--print-env"), ""), (("completions", "zsh"), "")):
+            result = run("sh", "-c", 'exec "$@" >/dev/full', "sh", CUWEIR, *arguments)
+            self.assertEqual((result.status, result.err), (
+                125, f"cuweir: {who}standard output: No space left on device\n"), arguments)
 
 
 if __name__ == "__main__":

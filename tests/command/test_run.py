@@ -421,7 +421,7 @@ class Looking(Case):
         result = cuweir("policies", TRIAL)
         self.assertEqual(result.out, f"trial      uses all of the host\n           contract "
                                      f"version 1, {TRIAL}\n")
-        self.assertEqual(cuweir("policies", f"{PLUGINS}/no_entry.so").status, 1)
+        self.assertEqual(cuweir("policies", f"{PLUGINS}/no_entry.so").status, 125)
 
 
 def hear_signals():

@@ -61,6 +61,11 @@ class WrongArguments(Case):
                                        "devices up to 16: 24GiB:2",
             ("--sim", "", "x"): "--sim : want a size and perhaps a number of devices up to 16: "
                                 "24GiB:2",
+            ("-l", "1GiB;log", "x"): "--limit 1GiB;log: want no ';' in it; -p adds another policy",
+            ("--only", "", "x"): "--only : want file names of programs without a /, separated by "
+                                 "commas: python3*,train",
+            ("--skip", "a,/tmp/b", "x"): "--skip a,/tmp/b: want file names of programs without a "
+                                         "/, separated by commas: python3*,train",
             (): "want a program to run (cuweir run --help)",
             ("--",): "want a program to run (cuweir run --help)",
             ("-d",): "want a program to run (cuweir run --help)",
@@ -69,23 +74,20 @@ class WrongArguments(Case):
                 self.refused(125, line, "run", *arguments)
 
     def test_policies(self):
-        no_policy = ("there is no policy of that name beside libcuweir.so; want one that is "
-                     "there, or a path with a /")
+        want = "want a policy that is there (cuweir policies), or the path with a / of a plugin"
+        no_policy = f"there is no policy of that name beside libcuweir.so; {want}"
         contract = ("made for version 2 of the policy contract; this cuweir has 1: want a newer "
                     "cuweir, or the policy built with this one's header")
         for chain, line in {
             "nobody": f"--policy nobody: {no_policy}",
             "nobody:with=it": f"--policy nobody:with=it: {no_policy}",
             "example:x": "--policy example:x: want up to 8 marks in bytes: 1048576,8388608",
-            "/no/such.so": "--policy /no/such.so: /no/such.so: cannot open shared object file: "
-                           "No such file or directory",
+            "/no/such.so": f"--policy /no/such.so: there is no such file; {want}",
             f"{PLUGINS}/no_entry.so": f"--policy {PLUGINS}/no_entry.so: it exports no "
-                                      "cuweir_policy_entry; want a plugin made with "
-                                      "cuweir/policy.h",
+                                      f"cuweir_policy_entry; {want}",
             f"{PLUGINS}/new_abi.so": f"--policy {PLUGINS}/new_abi.so: {contract}",
-            f"{PLUGINS}/unresolved.so": f"--policy {PLUGINS}/unresolved.so: "
-                                        f"{PLUGINS}/unresolved.so: undefined symbol: "
-                                        "cuweir_nobody_has_this",
+            f"{PLUGINS}/unresolved.so": f"--policy {PLUGINS}/unresolved.so: undefined "
+                                        f"symbol: cuweir_nobody_has_this; {want}",
             f"{TRIAL}:crash": f'a policy of "{TRIAL}:crash" ends the process by signal 11 '
                               "(Segmentation fault)",
             f"{TRIAL}:exit": f'a policy of "{TRIAL}:exit" ends the process with status 5',
@@ -101,12 +103,13 @@ class WrongArguments(Case):
         self.assertRegex(result.err, '^cuweir: --limit much: .*want SIZE')
 
     def test_environment(self):
-        self.refused(125, "CUWEIR_LIMT is not a setting; did you mean CUWEIR_LOG?", "run", "echo",
+        self.refused(125, "CUWEIR_LIMT is not a setting; want one of cuweir(7)", "run", "echo",
                      env={"CUWEIR_LIMT": "1"})
         for name, value, want in (
                 ("DEBUG", "maybe", "0 or 1"), ("FOLLOW", "7", "0 or 1"),
                 ("REPORT", "xml", "0, 1, text or json"),
                 ("STRICT", "2", "0 or 1"),
+                ("VERBOSE", "9", "0 (silent), 1, 2 or 3"),
                 ("VERBOSE", "loud", "0 (silent), 1, 2 or 3")):
             self.refused(125, f'CUWEIR_{name}="{value}": want {want}', "run", "echo",
                          env={f"CUWEIR_{name}": value})
@@ -115,6 +118,8 @@ class WrongArguments(Case):
         closed = self.file("closed", mode=0o444)
         self.refused(125, f"--log {self.directory}: it is a directory; want a file", "run", "-o",
                      self.directory, "echo")
+        self.refused(125, "--log /tmp/%q.log: want %p for the process id, and %% for a percent "
+                          "sign; -p log:file= has more", "run", "-o", "/tmp/%q.log", "echo")
         self.refused(125, "--log /no/such/x: /no/such: No such file or directory; want a file in "
                           "a directory that can be written", "run", "-o", "/no/such/x", "echo")
         if os.geteuid() != 0:

@@ -16,8 +16,8 @@
 #define LINE(verb, call, total) \
 	SAID verb " 8.0 KiB (8192 B) device by " call ", device 0, 0xA, total " total "\n"
 #define STRICT_END SAID "CUWEIR_STRICT=1: the program ends here with status 127\n"
-#define NO_SUCH "there is no policy of that name beside libcuweir.so; want one that is there, " \
-		"or a path with a /"
+#define WANT "; want a policy that is there (cuweir policies), or the path with a / of a plugin"
+#define NO_SUCH "there is no policy of that name beside libcuweir.so" WANT
 
 static void chains(void **state)
 {
@@ -68,19 +68,17 @@ static const struct {
 	{ "a name that nobody has", "nobody:x", REFUSED("nobody:x", NO_SUCH) },
 	{ "a name with its suffix", "example.so", REFUSED("example.so", NO_SUCH) },
 	{ "a path that nobody has", "/no/such/plugin.so",
-	  REFUSED("/no/such/plugin.so", "/no/such/plugin.so: cannot open shared object file: No "
-					"such file or directory") },
+	  REFUSED("/no/such/plugin.so", "there is no such file" WANT) },
 	{ "a directory", "BUILD/tests/",
-	  REFUSED("BUILD/tests/", "BUILD/tests/: cannot read file data: Is a directory") },
+	  REFUSED("BUILD/tests/", "cannot read file data: Is a directory" WANT) },
 	{ "a text file", "BUILD/build.ninja:a",
-	  REFUSED("BUILD/build.ninja:a", "BUILD/build.ninja: invalid ELF header") },
+	  REFUSED("BUILD/build.ninja:a", "invalid ELF header" WANT) },
 	{ "no arguments of a policy are a path", ":/x", REFUSED(":/x", NO_SUCH) },
 	{ "a plugin that needs a function which nobody has", PLUGINS "unresolved.so",
 	  REFUSED(PLUGINS "unresolved.so",
-		  PLUGINS "unresolved.so: undefined symbol: cuweir_nobody_has_this") },
+		  "undefined symbol: cuweir_nobody_has_this" WANT) },
 	{ "a shared object that is no policy", PLUGINS "no_entry.so",
-	  REFUSED(PLUGINS "no_entry.so", "it exports no cuweir_policy_entry; want a plugin made "
-					 "with cuweir/policy.h") },
+	  REFUSED(PLUGINS "no_entry.so", "it exports no cuweir_policy_entry" WANT) },
 	{ "a version above ours", PLUGINS "new_abi.so",
 	  REFUSED(PLUGINS "new_abi.so", "made for version 2 of the policy contract; this cuweir "
 					"has 1: want a newer cuweir, or the policy built with "

@@ -226,7 +226,7 @@ static void values(void **state)
 				     "CUWEIR_SIM_X=1", "CUWEIRD=1" },
 		    .script = PAIR },
 		  .err = SAID "CUWEIR_POLICI is not a setting; did you mean CUWEIR_POLICY?\n" SAID
-			      "CUWEIR_ is not a setting; did you mean CUWEIR_LOG?\n" },
+			      "CUWEIR_ is not a setting; want one of cuweir(7)\n" },
 		{ { .row = "CUWEIR_HOOKS that cannot be read turns nothing off",
 		    .environment = { "CUWEIR_HOOKS=-driver,-runtime,dlsym", "CUWEIR_DEBUG=1" },
 		    .script = PAIR },
@@ -254,8 +254,8 @@ static void values(void **state)
 		    .environment = { "CUWEIR_DEBUG=1",
 				     "CUWEIR_POLICY=" PLUGINS "larger_ok.so;nobody" } },
 		  .err = "larger_ok open\n" SAID "CUWEIR_POLICY=\"nobody\": there is no policy of "
-			 "that name beside libcuweir.so; want one that is there, or a path with a "
-			 "/; the policy is left out\n" ALLOCATED FREED },
+			 "that name beside libcuweir.so; want a policy that is there (cuweir "
+			 "policies), or the path with a / of a plugin; the policy is left out\n" ALLOCATED FREED },
 	};
 
 	(void)state;
