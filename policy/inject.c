@@ -35,6 +35,7 @@ struct inject {
 	uint32_t kinds;
 	int status;
 	char *call;         /* a pattern; NULL: any */
+	atomic_ullong asked;
 	atomic_ullong seen;
 	atomic_ullong failed;
 };
@@ -90,6 +91,7 @@ static bool fails(struct inject *inject, uint64_t number)
 static int admit(void *state, const struct cuweir_event *event)
 {
 	struct inject *inject = state;
+	atomic_fetch_add(&inject->asked, 1);
 	if (!is_selected(inject, event)) {
 		return CUWEIR_SUCCESS;
 	}
@@ -98,6 +100,20 @@ static int admit(void *state, const struct cuweir_event *event)
 		return CUWEIR_SUCCESS;
 	}
 	return inject->status;
+}
+
+/* A name that no call has: better said than taken for a program that bears it all. */
+static void close_inject(void *state)
+{
+	struct inject *inject = state;
+	unsigned long long asked = atomic_load(&inject->asked);
+	char line[120];
+	if (asked != 0 && atomic_load(&inject->seen) == 0) {
+		snprintf(line, sizeof(line),
+			 "cuweir[%d]: inject: none of %llu allocations was selected: nothing has failed",
+			 (int)getpid(), asked);
+		inject->host->log(inject->host, line);
+	}
 }
 
 static bool read_status(struct args_text value, int *ret_status)
@@ -292,5 +308,6 @@ const struct cuweir_policy cuweir_policy_entry = {
 		     "kinds=NAME+NAME (all), device=N, thread=main|ID: only these\n"
 		     "error=N|NAME (OUT_OF_MEMORY): what the call fails with",
 	.open = open_inject,
+	.close = close_inject,
 	.admit = admit,
 };

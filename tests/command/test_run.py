@@ -141,6 +141,15 @@ class Watching(Case):
         self.assertEqual(text.count(f"cuweir[{name[4:]}]: "), text.count("\n"))
         self.assertIn("0 allocations still live", text)
 
+    def test_inject_that_selects_nothing(self):
+        for policy, err in (
+                ("inject:call=cudaMaloc", "cuweir[P]: inject: none of 2 allocations was selected: "
+                                          "nothing has failed\n"),
+                ("inject:call=cuMemAlloc,nth=9", "")):
+            result = scenario("alloc a 8; alloc b 8; free a; free b", "-p", policy)
+            self.assertEqual((result.status, result.lines), (0, err))
+        self.assertEqual(scenario("", "-p", "inject:call=cudaMaloc").err, "")
+
     def test_retry_below_spill(self):
         """Attempts behind a policy that serves are not taken for ten seconds of them."""
         result = scenario("alloc a 100M; alloc b 200M; free a; free b", "-p", "spill", "-p",
