@@ -33,7 +33,7 @@ static void watch_time(struct cw_request *request)
 		cw_message(CW_ERROR,
 			   "%s of %llu B has been retried for 10 s, %lld times; CUWEIR_MAX_RETRIES "
 			   "would end it",
-			   cw_hooks[request->call].base, (unsigned long long)request->requested,
+			   cw_hook_base(request->call), (unsigned long long)request->requested,
 			   (long long)request->retries);
 	}
 }

@@ -132,7 +132,7 @@ struct cw_lookup_result cw_lookup_named(enum cw_hook_id hook, void *handle, cons
 static bool is_candidate(const struct cw_hook *hook, const char *base)
 {
 	return hook->entry != NULL && hook->door == CW_DOOR_DRIVER &&
-	       strcmp(hook->base, base) == 0;
+	       strcmp(cw_hook_base((unsigned int)(hook - cw_hooks)), base) == 0;
 }
 
 /*
@@ -176,7 +176,7 @@ static const struct cw_hook *best_row(const char *base, const void *pointer, int
 static bool is_own_entry(const char *base, const void *pointer)
 {
 	for (unsigned int id = 0; id < CW_HOOK_EXPORTED; id++) {
-		if (cw_hooks[id].entry == pointer && strcmp(cw_hooks[id].base, base) == 0) {
+		if (cw_hooks[id].entry == pointer && strcmp(cw_hook_base(id), base) == 0) {
 			return true;
 		}
 	}

@@ -214,7 +214,7 @@ static CW_COLD void tell_undo_failed(const struct cw_request *request, int statu
 	cw_message_limited(CW_ERROR, &told,
 			   "%s of %llu B was refused by a policy, but giving it back failed with "
 			   "status %d; it stays allocated",
-			   cw_hooks[request->call].base, (unsigned long long)request->charged,
+			   cw_hook_base(request->call), (unsigned long long)request->charged,
 			   status);
 }
 
@@ -246,7 +246,7 @@ static CW_COLD CUresult veto(struct cw_request *request, uint32_t place, int sta
 
 		cw_message_limited(CW_ERROR, &told,
 				   "%s cannot be undone; status %d of policy %s is ignored",
-				   cw_hooks[request->call].base, status,
+				   cw_hook_base(request->call), status,
 				   cw_chain.policies[place].table.name);
 		return CUDA_SUCCESS;
 	}

@@ -48,8 +48,8 @@ enum cw_hook_id {
 };
 
 struct cw_hook {
-	const char *base;   /* as documented and as cuGetProcAddress is asked */
 	void *entry;        /* our exported definition; NULL where there is none */
+	uint16_t base;      /* of cw_hook_base alone */
 	uint16_t version;   /* first cuGetProcAddress version, 0 for the runtime */
 	uint8_t door;       /* enum cw_door */
 	uint8_t stream;     /* enum cw_stream_variant */
@@ -58,7 +58,10 @@ struct cw_hook {
 
 extern const struct cw_hook cw_hooks[CW_HOOK_COUNT];
 
-/* A hook's name as exported: in lookup.c, where no pointer leads to it (4 KiB of relocations). */
+/* A hook's name as documented, and as cuGetProcAddress is asked for it. */
+const char *cw_hook_base(unsigned int hook);
+
+/* And as exported. No pointers lead to either: they would be relocations, 12 KiB of them. */
 const char *cw_hook_symbol(enum cw_hook_id hook);
 
 /*

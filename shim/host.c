@@ -49,7 +49,7 @@ void cw_event_fill(struct cuweir_event *event, const struct cw_request *request)
 {
 	/* Field by field: a copy of what is mostly not zero took twice the instructions. */
 	event->struct_size = sizeof(*event);
-	event->call = cw_hooks[request->call].base;
+	event->call = cw_hook_base(request->call);
 	event->kind = request->kind;
 	event->device = request->device;
 	event->context = request->context;
@@ -76,7 +76,7 @@ void cw_record_fill(struct cuweir_record *ret, const struct cw_record *record)
 
 	*ret = (struct cuweir_record){
 		.struct_size = sizeof(*ret),
-		.call = cw_hooks[origin->hook].base,
+		.call = cw_hook_base(origin->hook),
 		.kind = origin->kind,
 		.device = origin->device,
 		.context = (void *)(uintptr_t)origin->context,

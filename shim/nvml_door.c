@@ -85,7 +85,7 @@ static int ordinal_of(const void *real, struct cw_nvml_device *device)
 static bool answer(const void *real, struct cw_nvml_device *device,
 		   unsigned long long *free_bytes, unsigned long long *total_bytes)
 {
-	struct cw_query query = { .call = cw_hooks[CW_HOOK_nvmlDeviceGetMemoryInfo].base,
+	struct cw_query query = { .call = cw_hook_base(CW_HOOK_nvmlDeviceGetMemoryInfo),
 				  .free_bytes = *free_bytes, .total_bytes = *total_bytes };
 
 	query.device = ordinal_of(real, device);

@@ -100,7 +100,7 @@ static void ask_driver(struct facts *facts)
 static void ask_policies(struct facts *facts)
 {
 	struct cw_query query = {
-		.call = cw_hooks[facts->request->call].base,
+		.call = cw_hook_base(facts->request->call),
 		.device = facts->request->device,
 		.free_bytes = facts->free_bytes,
 		.total_bytes = facts->total_bytes,
@@ -137,7 +137,7 @@ static void put_asked(struct block *block, const struct cw_request *request)
 
 	begin_line(block);
 	put(block, "out of memory: %s asked for %s (%llu B) of %s memory",
-	    cw_hooks[request->call].base, cw_human_size(size, request->requested),
+	    cw_hook_base(request->call), cw_human_size(size, request->requested),
 	    (unsigned long long)request->requested, cw_kind_name(request->kind));
 	put(block, " on device %d, from %s; tried %lld time%s\n", request->device,
 	    cw_site_text(place, (uint64_t)(uintptr_t)request->site),
@@ -206,7 +206,7 @@ static void put_holders(struct block *block, int device)
 		begin_line(block);
 		put(block, "  holds %s in %llu: %s memory by %s from %s\n",
 		    cw_human_size(size, sites[i].bytes), (unsigned long long)sites[i].count,
-		    cw_kind_name(sites[i].kind), cw_hooks[sites[i].hook].base,
+		    cw_kind_name(sites[i].kind), cw_hook_base(sites[i].hook),
 		    cw_site_text(place, sites[i].site));
 	}
 }

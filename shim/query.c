@@ -20,17 +20,17 @@ const char *cw_query_call(enum cw_hook_id hook)
 	enum cw_hook_id outer;
 
 	if (cw_thread.runtime_hook == 0) {
-		return cw_hooks[hook].base;
+		return cw_hook_base(hook);
 	}
 	outer = (enum cw_hook_id)(cw_thread.runtime_hook - 1);
 	switch ((int)outer) {
 	case CW_HOOK_cudaMemGetInfo:
 	case CW_HOOK_cudaGetDeviceProperties:
 	case CW_HOOK_cudaGetDeviceProperties_v2:
-		return cw_hooks[outer].base;
+		return cw_hook_base(outer);
 	default:
 		/* A runtime that learns its devices at some other call. */
-		return cw_hooks[hook].base;
+		return cw_hook_base(hook);
 	}
 }
 

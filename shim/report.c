@@ -58,7 +58,7 @@ static void write_peak(int device, unsigned int kind)
 		cw_modules_note(&modules, peak.site);
 		line("  its peak came after %lld.%c s, by %s from %s",
 		     (long long)(peak.after_ns / 1000000000),
-		     (int)('0' + peak.after_ns / 100000000 % 10), cw_hooks[peak.hook].base,
+		     (int)('0' + peak.after_ns / 100000000 % 10), cw_hook_base(peak.hook),
 		     cw_site_text(place, peak.site));
 	}
 }
@@ -111,7 +111,7 @@ static void write_sites(void)
 		line("  %llu B (%s) in %llu of %s, %s memory of device %d, by %s from %s",
 		     (unsigned long long)sites[i].bytes, cw_human_size(size, sites[i].bytes),
 		     (unsigned long long)sites[i].count, size_range(range, &sites[i]),
-		     cw_kind_name(sites[i].kind), sites[i].device, cw_hooks[sites[i].hook].base,
+		     cw_kind_name(sites[i].kind), sites[i].device, cw_hook_base(sites[i].hook),
 		     cw_site_text(place, sites[i].site));
 	}
 	if (all > count) {
@@ -141,7 +141,7 @@ static bool write_leak(const struct cw_record *record, void *argument)
 	cw_modules_note(&modules, origin->site);
 	line("still allocated: %p, %llu B, device %d, by %s%s%s",
 	     (void *)(uintptr_t)cw_key_handle(record->address), (unsigned long long)record->size,
-	     origin->device, cw_hooks[origin->hook].base,
+	     origin->device, cw_hook_base(origin->hook),
 	     origin->site != 0 ? ", called from " : "",
 	     origin->site != 0 ? cw_site_text(place, origin->site) : "");
 	return true;

@@ -111,7 +111,7 @@ static void put_total(struct out *out, int device, unsigned int kind, bool *firs
 	    (unsigned long long)frees);
 	if (cw_peak_read(device, kind, &peak)) {
 		put(out, ",\"peak_after_ms\":%lld,\"peak_by\":{\"call\":\"%s\",",
-		    (long long)(peak.after_ns / 1000000), cw_hooks[peak.hook].base);
+		    (long long)(peak.after_ns / 1000000), cw_hook_base(peak.hook));
 		put_place(out, peak.site);
 		put(out, "}");
 	}
@@ -133,7 +133,7 @@ static void put_sites(struct out *out)
 			 "\"device\":%d,\"kind\":\"%s\",\"call\":\"%s\",", i > 0 ? "," : "",
 		    (unsigned long long)site->bytes, (unsigned long long)site->count,
 		    (unsigned long long)site->smallest, (unsigned long long)site->largest,
-		    site->device, cw_kind_name(site->kind), cw_hooks[site->hook].base);
+		    site->device, cw_kind_name(site->kind), cw_hook_base(site->hook));
 		put_place(out, site->site);
 		put(out, "}");
 	}

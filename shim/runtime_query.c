@@ -43,7 +43,7 @@ cudaError_t cw_cuda_mem_get_info(enum cw_hook_id hook, const void *site, size_t 
 				 size_t *ret_total)
 {
 	get_info_fn real = (get_info_fn)cw_real_runtime(hook, site);
-	struct cw_query query = { .call = cw_hooks[hook].base };
+	struct cw_query query = { .call = cw_hook_base(hook) };
 	size_t free_bytes = 0;
 	size_t total_bytes = 0;
 	struct cw_where where;
@@ -81,7 +81,7 @@ cudaError_t cw_cuda_get_device_properties(enum cw_hook_id hook, const void *site
 					  struct cudaDeviceProp *prop, int device)
 {
 	get_properties_fn real = (get_properties_fn)cw_real_runtime(hook, site);
-	struct cw_query query = { .call = cw_hooks[hook].base, .device = device };
+	struct cw_query query = { .call = cw_hook_base(hook), .device = device };
 	struct cw_named outer;
 	cudaError_t result;
 
