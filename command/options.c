@@ -142,6 +142,9 @@ static void read_long(struct options *options, const char *name)
 		options->only = check_programs(name, optarg);
 	} else if (strcmp(name, "skip") == 0) {
 		options->skip = check_programs(name, optarg);
+	} else if (strcmp(name, "stack") == 0) {
+		options->stack = optarg != NULL ? optarg : "16";
+		number(name, options->stack, 0, 32);
 	} else if (strcmp(name, "no-follow") == 0) {
 		options->no_follow = true;
 	} else if (strcmp(name, "strict") == 0) {

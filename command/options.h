@@ -10,6 +10,7 @@ struct options {
 	char log[PATH_SIZE];   /* "" for none */
 	const char *limit;
 	const char *report;
+	const char *stack;
 	const char *sim;
 	const char *only;
 	const char *skip;

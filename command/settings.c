@@ -84,6 +84,7 @@ void set_variables(const struct options *options, const struct places *places)
 	set_if("CUWEIR_DEBUG", options->debug ? "1" : NULL);
 	set_if("CUWEIR_LOG", options->log[0] != '\0' ? options->log : NULL);
 	set_if("CUWEIR_REPORT", options->report);
+	set_if("CUWEIR_STACK", options->stack);
 	set_chosen(options);
 	set_if("CUWEIR_FOLLOW", options->no_follow ? "0" : NULL);
 	set_if("CUWEIR_STRICT", options->strict ? "1" : NULL);

@@ -88,6 +88,10 @@ def in_json(symbolizer, value):
         if match:
             function, file, number = symbolizer.place(match.group(1), int(match.group(2), 16))
             value.update(function=function, file=file, line=number)
+        # Callers become objects of the same kind, and are filled in as those.
+        if isinstance(value.get("callers"), list):
+            value["callers"] = [{"site": site} if isinstance(site, str) else site
+                                for site in value["callers"]]
         for element in list(value.values()):
             in_json(symbolizer, element)
 

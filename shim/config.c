@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "message.h"
+#include "stacks.h"
 
 #define PREFIX "CUWEIR_"
 #define SIM_PREFIX "CUWEIR_SIM_" /* the simulated GPU's own, and the test suites' */
@@ -117,6 +118,17 @@ static bool read_level(const char *value, void *target)
 		return false;
 	}
 	cw_config.verbose = value[0] - '0';
+	return true;
+}
+
+static bool read_stack(const char *value, void *target)
+{
+	int64_t frames = 0;
+
+	if (!read_count(value, &frames) || frames > CW_STACK_MAX) {
+		return false;
+	}
+	*(int *)target = (int)frames;
 	return true;
 }
 

@@ -16,6 +16,7 @@ struct cw_config {
 	const char *directory; /* where the process was started, "" where no file is named */
 	const char *report;   /* CUWEIR_REPORT, NULL when off */
 	int verbose;          /* CUWEIR_VERBOSE, 1 by default */
+	int stack;            /* CUWEIR_STACK: frames of a call site, 0 by default */
 	int64_t max_retries;  /* CUWEIR_MAX_RETRIES, -1 for no limit */
 	bool debug;           /* CUWEIR_DEBUG */
 	bool strict;          /* CUWEIR_STRICT */

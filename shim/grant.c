@@ -10,6 +10,7 @@
 #include "peaks.h"
 #include "release.h"
 #include "serve.h"
+#include "stacks.h"
 #include "status.h"
 #include "totals.h"
 
@@ -33,18 +34,20 @@ CW_COLD void cw_settle_stale(const struct cw_record *stale)
 /* False where there is no room for the record. */
 static bool record(struct cw_request *request)
 {
+	uint64_t stack = cw_stack_of(request->site);
 	struct cw_origin origin = {
 		.hook = (uint16_t)request->call,
 		.kind = request->kind,
 		.device = (int16_t)request->device,
 		.policy = request->owner,
 		.context = (uint64_t)(uintptr_t)request->context,
-		.site = (uint64_t)(uintptr_t)request->site,
+		.site = stack,
 	};
 	struct cw_record stale;
 	uint32_t index;
 	int replaced = -1;
 
+	request->stack = stack;
 	keep_requested(request);
 	origin.flags = request->origin_flags;
 	index = cw_origin_intern(&origin);

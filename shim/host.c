@@ -14,6 +14,7 @@
 #include "reservation.h"
 #include "resolve.h"
 #include "serve.h"
+#include "stacks.h"
 #include "thread.h"
 #include "totals.h"
 #include "version.h"
@@ -82,7 +83,7 @@ void cw_record_fill(struct cuweir_record *ret, const struct cw_record *record)
 		.context = (void *)(uintptr_t)origin->context,
 		.pointer = (void *)(uintptr_t)cw_key_handle(record->address),
 		.charged = record->size,
-		.call_site = (const void *)(uintptr_t)origin->site,
+		.call_site = (const void *)(uintptr_t)cw_stack_frame(origin->site, 0),
 	};
 }
 

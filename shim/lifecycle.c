@@ -28,6 +28,7 @@
 #include "resolve.h"
 #include "result.h"
 #include "scopes.h"
+#include "stacks.h"
 #include "thread.h"
 #include "totals.h"
 #include "wait.h"
@@ -82,6 +83,7 @@ static void after_fork_child(void)
 	cw_plain_postfork_child();
 	cw_program_postfork_child();
 	cw_result_postfork_child();
+	cw_stacks_postfork_child();
 	if (__atomic_load_n(&cw_phase_, __ATOMIC_RELAXED) == CW_PHASE_OPENING) {
 		/* Another thread of the parent was at it; the child begins anew. */
 		__atomic_store_n(&cw_phase_, CW_PHASE_NEW, __ATOMIC_RELEASE);
@@ -94,6 +96,9 @@ static void open_all(void)
 
 	if (cw_config.report != NULL) {
 		cw_peaks_start();
+	}
+	if (cw_config.stack > 0) {
+		cw_stacks_open((unsigned int)cw_config.stack);
 	}
 	if (cw_config.result != NULL) {
 		cw_result_open(cw_config.result);

@@ -17,7 +17,8 @@
 #include "totals.h"
 #include "where.h"
 
-enum { BLOCKS_SHOWN = 3, SECONDS_BETWEEN = 10, HOLDERS_SHOWN = 5, BLOCK_SIZE = 4096 };
+enum { BLOCKS_SHOWN = 3, SECONDS_BETWEEN = 10, HOLDERS_SHOWN = 5, HOLDERS_CALLERS = 3,
+       BLOCK_SIZE = 8192 };
 
 typedef CUresult (*get_info_fn)(size_t *, size_t *);
 
@@ -130,8 +131,19 @@ static void gather(struct facts *facts, const struct cw_request *request)
 	ask_policies(facts);
 }
 
+static void put_callers(struct block *block, uint64_t stack, unsigned int most)
+{
+	char place[CW_SITE_TEXT];
+
+	for (unsigned int i = 1; i <= most && i < cw_stack_frames(stack); i++) {
+		begin_line(block);
+		put(block, "    called from %s\n", cw_site_text(place, stack, i));
+	}
+}
+
 static void put_asked(struct block *block, const struct cw_request *request)
 {
+	uint64_t stack = cw_stack_of(request->site);
 	char place[CW_SITE_TEXT];
 	char size[16];
 
@@ -140,8 +152,9 @@ static void put_asked(struct block *block, const struct cw_request *request)
 	    cw_hook_base(request->call), cw_human_size(size, request->requested),
 	    (unsigned long long)request->requested, cw_kind_name(request->kind));
 	put(block, " on device %d, from %s; tried %lld time%s\n", request->device,
-	    cw_site_text(place, (uint64_t)(uintptr_t)request->site),
-	    (long long)request->retries + 1, request->retries == 0 ? "" : "s");
+	    cw_site_text(place, stack, 0), (long long)request->retries + 1,
+	    request->retries == 0 ? "" : "s");
+	put_callers(block, stack, CW_STACK_MAX);
 }
 
 static void put_use(struct block *block, int device)
@@ -207,7 +220,8 @@ static void put_holders(struct block *block, int device)
 		put(block, "  holds %s in %llu: %s memory by %s from %s\n",
 		    cw_human_size(size, sites[i].bytes), (unsigned long long)sites[i].count,
 		    cw_kind_name(sites[i].kind), cw_hook_base(sites[i].hook),
-		    cw_site_text(place, sites[i].site));
+		    cw_site_text(place, sites[i].site, 0));
+		put_callers(block, sites[i].site, HOLDERS_CALLERS);
 	}
 }
 

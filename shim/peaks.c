@@ -46,7 +46,7 @@ CW_COLD void cw_peak_note(const struct cw_request *request)
 	}
 	cw_lock_acquire(&lock);
 	if (request->after > peak->bytes) {
-		peak->site = (uint64_t)(uintptr_t)request->site;
+		peak->site = request->stack;
 		peak->hook = (uint16_t)request->call;
 		peak->after_ns = now_ns() - start_ns;
 		__atomic_store_n(&peak->bytes, request->after, __ATOMIC_RELAXED);

@@ -60,6 +60,7 @@ struct cw_request {
 	uint64_t requested;
 	uint64_t charged;
 	uint64_t pointer;        /* of a free from the start, of an allocation from success on */
+	uint64_t stack;          /* the site as stacks.h has it; valid once it is in the books */
 
 	/*
 	 * The real call: perform sets `pointer`, and `charged` where only the driver knows it,

@@ -181,7 +181,7 @@ __attribute__((noinline)) void cw_plain_raise_peak(uint64_t after)
 		const struct cw_origin *origin = cw_origin_get(place->origin);
 		struct cw_request request = {
 			.call = (enum cw_hook_id)origin->hook,
-			.site = (const void *)(uintptr_t)origin->site,
+			.stack = origin->site,
 			.device = origin->device,
 			.kind = origin->kind,
 			.after = after,

@@ -49,6 +49,16 @@ static void line(const char *format, ...)
 	cw_log_write(text, length);
 }
 
+/* Whom the call was made for. */
+static void write_callers(uint64_t site)
+{
+	char place[CW_SITE_TEXT];
+
+	for (unsigned int i = 1; i < cw_stack_frames(site); i++) {
+		line("    called from %s", cw_site_text(place, site, i));
+	}
+}
+
 static void write_peak(int device, unsigned int kind)
 {
 	struct cw_peak peak;
@@ -59,7 +69,8 @@ static void write_peak(int device, unsigned int kind)
 		line("  its peak came after %lld.%c s, by %s from %s",
 		     (long long)(peak.after_ns / 1000000000),
 		     (int)('0' + peak.after_ns / 100000000 % 10), cw_hook_base(peak.hook),
-		     cw_site_text(place, peak.site));
+		     cw_site_text(place, peak.site, 0));
+		write_callers(peak.site);
 	}
 }
 
@@ -112,7 +123,8 @@ static void write_sites(void)
 		     (unsigned long long)sites[i].bytes, cw_human_size(size, sites[i].bytes),
 		     (unsigned long long)sites[i].count, size_range(range, &sites[i]),
 		     cw_kind_name(sites[i].kind), sites[i].device, cw_hook_base(sites[i].hook),
-		     cw_site_text(place, sites[i].site));
+		     cw_site_text(place, sites[i].site, 0));
+		write_callers(sites[i].site);
 	}
 	if (all > count) {
 		line("  and %zu places more", all - count);
@@ -143,7 +155,7 @@ static bool write_leak(const struct cw_record *record, void *argument)
 	     (void *)(uintptr_t)cw_key_handle(record->address), (unsigned long long)record->size,
 	     origin->device, cw_hook_base(origin->hook),
 	     origin->site != 0 ? ", called from " : "",
-	     origin->site != 0 ? cw_site_text(place, origin->site) : "");
+	     origin->site != 0 ? cw_site_text(place, origin->site, 0) : "");
 	return true;
 }
 

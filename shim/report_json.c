@@ -87,10 +87,15 @@ static void put_place(struct out *out, uint64_t site)
 	cw_modules_note(&out->modules, site);
 	put(out, "\"site\":");
 	if (site != 0) {
-		put_string(out, cw_site_text(place, site));
+		put_string(out, cw_site_text(place, site, 0));
 	} else {
 		put(out, "null");
 	}
+	for (unsigned int i = 1; i < cw_stack_frames(site); i++) {
+		put(out, i == 1 ? ",\"callers\":[" : ",");
+		put_string(out, cw_site_text(place, site, i));
+	}
+	put(out, cw_stack_frames(site) > 1 ? "]" : "");
 }
 
 static void put_total(struct out *out, int device, unsigned int kind, bool *first)

@@ -117,8 +117,9 @@ size_t cw_sites_collect(struct cw_site *sites, size_t room, int device, size_t *
 	return count;
 }
 
-const char *cw_site_text(char buffer[CW_SITE_TEXT], uint64_t site)
+const char *cw_site_text(char buffer[CW_SITE_TEXT], uint64_t stored, unsigned int frame)
 {
+	uint64_t site = cw_stack_frame(stored, frame);
 	Dl_info module;
 
 	if (site != 0 && dladdr((void *)(uintptr_t)site, &module) != 0 &&
@@ -133,7 +134,7 @@ const char *cw_site_text(char buffer[CW_SITE_TEXT], uint64_t site)
 
 /* ---- modules -------------------------------------------------------------------------------- */
 
-void cw_modules_note(struct cw_modules *modules, uint64_t site)
+static void note(struct cw_modules *modules, uint64_t site)
 {
 	Dl_info module;
 
@@ -149,6 +150,13 @@ void cw_modules_note(struct cw_modules *modules, uint64_t site)
 	if (modules->count < CW_MODULES_MAX) {
 		modules->bases[modules->count] = module.dli_fbase;
 		modules->names[modules->count++] = module.dli_fname;
+	}
+}
+
+void cw_modules_note(struct cw_modules *modules, uint64_t site)
+{
+	for (unsigned int i = 0; i < cw_stack_frames(site); i++) {
+		note(modules, cw_stack_frame(site, i));
 	}
 }
 

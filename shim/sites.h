@@ -11,10 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "stacks.h"
+
 enum { CW_SITES_SHOWN = 16, CW_SITE_TEXT = 160 };
 
 struct cw_site {
-	uint64_t site;     /* return address of the program's call, 0 where not known */
+	uint64_t site;     /* as stored: one address, 0 where not known, or a stack */
 	uint64_t bytes;
 	uint64_t count;
 	uint64_t smallest;
@@ -30,8 +32,8 @@ struct cw_site {
  */
 size_t cw_sites_collect(struct cw_site *sites, size_t room, int device, size_t *ret_sites);
 
-/* "program+0x1234", or "an unknown place". Returns the buffer. */
-const char *cw_site_text(char buffer[CW_SITE_TEXT], uint64_t site);
+/* "program+0x1234", or "an unknown place", of a frame of a stored site. Returns the buffer. */
+const char *cw_site_text(char buffer[CW_SITE_TEXT], uint64_t stored, unsigned int frame);
 
 /* The files that call sites lie in, for a tool that looks functions up in them. */
 enum { CW_MODULES_MAX = 64 };

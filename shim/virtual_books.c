@@ -8,6 +8,7 @@
 #include "ledger.h"
 #include "origins.h"
 #include "physical.h"
+#include "stacks.h"
 #include "thread.h"
 #include "totals.h"
 #include "virtual_share.h"
@@ -301,7 +302,7 @@ void cw_virtual_reserved(enum cw_hook_id hook, const void *site, uint64_t start,
 		.hook = (uint16_t)hook,
 		.kind = CUWEIR_KIND_VIRTUAL,
 		.device = CW_TOTAL_NO_DEVICE,
-		.site = (uint64_t)(uintptr_t)site,
+		.site = cw_stack_of(site),
 	};
 	uint32_t index = cw_origin_intern(&origin);
 	struct cw_record stale;

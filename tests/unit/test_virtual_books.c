@@ -16,15 +16,22 @@
 #include <unistd.h>
 
 #include "physical.h"
+#include "stacks.h"
 #include "thread.h"
 #include "virtual_books.h"
 #include "virtual_share.h"
 
 CW_TLS struct cw_thread cw_thread;
+unsigned int cw_stack_depth_;
 
 static uint64_t ended[64];
 static unsigned int ended_count;
 static unsigned int untracked;
+
+uint64_t cw_stack_take_(const void *site)
+{
+	return (uint64_t)(uintptr_t)site;
+}
 
 void cw_batch_begin(struct cw_batch *batch, enum cw_hook_id hook, const void *site)
 {
