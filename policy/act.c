@@ -17,7 +17,6 @@
 #define NS_PER_S 1000000000ull
 
 typedef int (*total_mem_fn)(size_t *bytes, int device);
-typedef int (*init_fn)(unsigned int flags);
 typedef int (*mem_info_fn)(size_t *free_bytes, size_t *total_bytes);
 typedef int (*get_device_fn)(int *device);
 
@@ -265,22 +264,16 @@ static void on_alloc_failed(void *state, const struct cuweir_event *event)
 
 /* ---- open --------------------------------------------------------------------------------- */
 
-/* A runtime that no other door hears has not initialized the driver yet. */
+/* A driver that the program has not initialized stays so: it may still mean to fork. */
 static uint64_t device_bytes(const struct cuweir_host *host, int device)
 {
 	void *total_mem = NULL;
-	void *init = NULL;
 	size_t bytes = 0;
-	if (host->driver_function(host, "cuDeviceTotalMem_v2", &total_mem) != CUWEIR_SUCCESS) {
+	if (host->driver_function(host, "cuDeviceTotalMem_v2", &total_mem) != CUWEIR_SUCCESS ||
+	    ((total_mem_fn)total_mem)(&bytes, device) != CUWEIR_SUCCESS) {
 		return 0;
 	}
-	int status = ((total_mem_fn)total_mem)(&bytes, device);
-	if (status == CUWEIR_ERROR_NOT_INITIALIZED &&
-	    host->driver_function(host, "cuInit", &init) == CUWEIR_SUCCESS &&
-	    ((init_fn)init)(0) == CUWEIR_SUCCESS) {
-		status = ((total_mem_fn)total_mem)(&bytes, device);
-	}
-	return status == CUWEIR_SUCCESS ? bytes : 0;
+	return bytes;
 }
 
 static void set_mark(struct act *act, int device, uint64_t high)
@@ -332,6 +325,13 @@ static int open_act(const struct cuweir_host *host, const char *arguments, void 
 		return status;
 	}
 	set_marks(act);
+	if (act->total_percent != 0 && act->count == 0 && (host->flags & CUWEIR_HOST_TRIAL) == 0) {
+		char line[200];
+		snprintf(line, sizeof(line), "cuweir[%d]: act: total=%u%%: the driver does not say yet "
+			 "how much there is, and it is not waited for: want total= in bytes",
+			 (int)getpid(), act->total_percent);
+		host->log(host, line);
+	}
 	*ret_state = act;
 	return CUWEIR_SUCCESS;
 }
