@@ -72,6 +72,28 @@ class First(Case):
             result = first(way, 1, 1, 4096, policy="limit:5=1GiB", CUWEIR_STRICT=1)
             self.assertIn("there is no device 5 here; want one below 1", result.err, way)
 
+    def test_nvml_before_cuda(self):
+        """NVML's figures are asked, then the program forks: nobody has initialized the driver."""
+        code = ("import ctypes, os\n"
+                "cuda, nvml = ctypes.CDLL('libcuda.so.1'), ctypes.CDLL('libnvidia-ml.so.1')\n"
+                "device, memory = ctypes.c_void_p(), (ctypes.c_uint64 * 3)()\n"
+                "assert nvml.nvmlInit_v2() == 0\n"
+                "assert nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)) == 0\n"
+                "assert nvml.nvmlDeviceGetMemoryInfo(device, memory) == 0\n"
+                "print(cuda.cuDeviceGetCount(ctypes.byref(ctypes.c_int())), flush=True)\n"
+                "if os.fork() == 0: os._exit(cuda.cuInit(0))\n"
+                "print(os.wait()[1])\n")
+        for policy, said in (("limit:512MiB", ""), ("limit:0=512MiB", ""), ("limit:50%", ""),
+                             ("limit:5=1GiB", ""),
+                             ("act:total=80%,debug=1", "act: total=80%: the driver does not say")):
+            with self.subTest(policy=policy):
+                result = run("python3", "-c", code, env={
+                    "LD_PRELOAD": SHIM, "CUWEIR_POLICY": policy,
+                    "LD_LIBRARY_PATH": f"{BUILD}/tests/sim/lib:{BUILD}/tests/sim/nvml"})
+                self.assertEqual((result.status, result.out), (0, "3\n0\n"), result.err)
+                self.assertIn(said, result.err)
+                self.assertEqual(result.err.count("\n"), said != "")
+
     def test_no_driver(self):
         """The runtime's own error, and nothing of ours."""
         for way in LIBRARIES:
