@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *names[32];
 static size_t name_count;
@@ -42,12 +43,15 @@ static void set_preload(const char *shim)
 static void set_simulation(const char *sim, const char *directory)
 {
 	const char *there = getenv("LD_LIBRARY_PATH");
-	char value[2 * PATH_SIZE];
+	char value[3 * PATH_SIZE];
+	char nvml[PATH_SIZE + 16];
 	char size[64];
 	size_t length = strcspn(sim, ":");
 
-	snprintf(value, sizeof(value), "%s%s%s", directory, there != NULL ? ":" : "",
-		 there != NULL ? there : "");
+	/* In a build tree it lies beside; installed, all are in one directory. */
+	snprintf(nvml, sizeof(nvml), ":%s/../nvml", directory);
+	snprintf(value, sizeof(value), "%s%s%s%s", directory, access(nvml + 1, X_OK) == 0 ? nvml : "",
+		 there != NULL ? ":" : "", there != NULL ? there : "");
 	set("LD_LIBRARY_PATH", value);
 	snprintf(size, sizeof(size), "%.*s", (int)length, sim);
 	set("CUWEIR_SIM_CAPACITY", size);

@@ -226,6 +226,14 @@ class Watching(Case):
         result = cuweir("run", "--sim", "512M:3", SCENARIO, "gpa", "device 2; info")
         self.assertEqual((result.status, result.out), (0, "info 536870912 536870912\n"))
 
+    def test_simulated_nvml(self):
+        code = ("import ctypes; n = ctypes.CDLL('libnvidia-ml.so.1'); n.nvmlInit_v2();"
+                "d = ctypes.c_void_p(); m = (ctypes.c_uint64 * 3)();"
+                "n.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(d));"
+                "print(n.nvmlDeviceGetMemoryInfo(d, m), m[0])")
+        result = cuweir("run", "--sim", "512M", "python3", "-c", code)
+        self.assertEqual((result.status, result.out), (0, "0 536870912\n"), result.err)
+
     def test_simulation_and_nvidias_runtime(self):
         """Told before it runs, to whoever asked for the simulated GPU and has the real runtime."""
         path = f"{self.directory}/prog"
