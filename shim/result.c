@@ -123,7 +123,7 @@ static void show_live(void)
 	int saved_errno = errno;
 	struct cw_result_slot *slot = slot_now();
 	uint64_t live = cw_ledger_live();
-	uint64_t shown = live;
+	uint64_t shown;
 
 	errno = saved_errno;
 	if (slot == NULL) {
