@@ -10,7 +10,7 @@
  * down, calls nothing but mmap, madvise, the futex system call and memcpy, keeps errno.
  * No memory is taken before the first insert.
  *
- * Cost: 16-byte slots, below 40 bytes for each live allocation from 30,000 on, everything
+ * Cost: 16-byte slots, below 41 bytes for each live allocation from 30,000 on, everything
  * included; the figures, in instructions too, are in docs/performance.md. Growth is done in
  * pieces of 4 KiB, so that no insert takes long. The usual case is in ledger_inline.h.
  * Memory is kept for reuse, not returned, when allocations go.

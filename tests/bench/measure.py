@@ -116,9 +116,11 @@ def pair(bench):
             else:
                 bench.show(f"{how}, {live:,} live", above, "instructions above forwarding")
         bench.hold("pair.growth-percent", worst, "%", f"{how}: growth from 10 live")
-        bench.show(f"{how}, 100,000 live, just filled",
-                   bench.pair(how, 100000, bench.shim, bench.thresholds(), at_rest=False)
-                   - base[how, "forward"], "instructions above forwarding")
+        filled = (bench.pair(how, 100000, bench.shim, bench.thresholds(), at_rest=False)
+                  - base[how, "forward"])
+        bench.show(f"{how}, 100,000 live, just filled", filled, "instructions above forwarding")
+        bench.hold("pair.growth-percent", filled / first * 100 - 100, "%",
+                   f"{how}: right after growth to 100,000")
     for name in ("atomic", "list") + (("map",) if bench.plain("map").exists() else ()):
         for live in (10, 1000):
             bench.show(f"{name}, {live:,} live",
