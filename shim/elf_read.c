@@ -248,6 +248,44 @@ static void *address_of(const struct tables *tables, const ElfW(Sym) * symbol)
 	return (void *)value;
 }
 
+bool cw_elf_is_relocated(const struct link_map *object)
+{
+	const ElfW(Dyn) *entry = object == NULL ? NULL : object->l_ld;
+	const ElfW(Rela) *slots = NULL;
+	struct tables tables;
+	size_t size = 0;
+	bool with_addends = false;
+
+	if (!read_tables(object, &tables) || object->l_addr == 0) {
+		return true;
+	}
+	for (; entry->d_tag != DT_NULL; entry++) {
+		if (entry->d_tag == DT_JMPREL) {
+			slots = pointer_of(object, entry);
+		} else if (entry->d_tag == DT_PLTRELSZ) {
+			size = entry->d_un.d_val;
+		} else if (entry->d_tag == DT_PLTREL) {
+			with_addends = entry->d_un.d_val == DT_RELA;
+		}
+	}
+	if (slots == NULL || !with_addends) {
+		return true;
+	}
+	for (size_t i = size / sizeof(*slots); i > 0; i--) {
+		/* The symbol is in the upper half of 64 bits, above 8 of 32. */
+		size_t symbol = slots[i - 1].r_info >> (sizeof(void *) == 8 ? 32 : 8);
+		uintptr_t value;
+
+		if (tables.symbols[symbol].st_info >> 4 == STB_WEAK) {
+			continue; /* 0 is what it may be */
+		}
+		/* In the file it is an offset, if anything. */
+		value = *(const volatile uintptr_t *)(object->l_addr + slots[i - 1].r_offset);
+		return value >= object->l_addr || value > UINT32_MAX;
+	}
+	return true;
+}
+
 void *cw_elf_versioned(const struct link_map *object, const char *name, const char *version)
 {
 	struct tables tables;

@@ -23,6 +23,12 @@ const struct link_map *cw_elf_first(void);
 void *cw_elf_symbol(const struct link_map *object, const char *name);
 void *cw_elf_versioned(const struct link_map *object, const char *name, const char *version);
 
+/*
+ * Whether the loader has relocated the object, as far as its last jump slot tells: one that
+ * another thread is just loading is in the list before it can be called.
+ */
+bool cw_elf_is_relocated(const struct link_map *object);
+
 /* DT_SONAME, NULL where the object has none. */
 const char *cw_elf_soname(const struct link_map *object);
 

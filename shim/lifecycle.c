@@ -63,12 +63,13 @@ static void at_exit(void)
 }
 
 /*
- * What the parent holds is not the child's: its CUDA contexts do not survive (P-39). Nothing is
- * locked before the fork: the child forgets the books, whatever state they were copied in, and
- * other libraries' fork handlers may take locks that a thread in a CUDA call holds.
+ * What the parent holds is not the child's: its CUDA contexts do not survive (P-39). No book is
+ * locked before the fork: the child forgets them, whatever state they were copied in, and other
+ * libraries' fork handlers may take locks that a thread in a CUDA call holds.
  */
 static void after_fork_child(void)
 {
+	cw_resolve_postfork_child();
 	cw_handles_postfork_child();
 	cw_ledger_postfork_child();
 	cw_origins_postfork_child();
@@ -143,17 +144,6 @@ static bool wait_for_opening(void)
 	return true;
 }
 
-/* Once: a child that was forked while another thread was opening comes here again. */
-static void hear_forks(void)
-{
-	static bool heard;
-
-	if (!heard) {
-		heard = true;
-		pthread_atfork(NULL, NULL, after_fork_child);
-	}
-}
-
 static bool open_now(void)
 {
 	int expected = CW_PHASE_NEW;
@@ -167,7 +157,6 @@ static bool open_now(void)
 					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 		__atomic_store_n(&opener, cw_thread_id(), __ATOMIC_RELAXED);
 		owner = getpid();
-		hear_forks();
 		open_all();
 		cw_plain_open();
 		set_phase(CW_PHASE_OPEN);
@@ -191,6 +180,11 @@ CW_COLD bool cw_open_(void)
 
 __attribute__((constructor)) static void on_load(void)
 {
+	/*
+	 * Before anything can be under way: one who is opening and comes to this while another
+	 * thread forks waits for that, and the child would have the opening for ever.
+	 */
+	pthread_atfork(cw_resolve_prefork, cw_resolve_postfork_parent, after_fork_child);
 	cw_config_load();
 	loaded_by = cw_config.run ? getpid() : 0;
 	if (!cw_config.follow) {

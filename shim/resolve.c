@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "resolve.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stddef.h>
 
 #include "elf_read.h"
-#include "old_glibc.h"
 #include "runtimes.h"
 
 /* One walk over the loaded objects: what is asked, and what was found. */
@@ -213,7 +214,9 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument)
 	int slot = CW_NO_RUNTIME;
 	bool here = walk->address != NULL && contains(info, walk->address);
 
-	if (object.l_ld == NULL) {
+	/* Before it is relocated, none of its functions can be called. */
+	if (object.l_ld == NULL ||
+	    (family > CW_FAMILY_OWN && !here && !cw_elf_is_relocated(&object))) {
 		return 0;
 	}
 	if (family == CW_FAMILY_RUNTIME) {
@@ -243,12 +246,59 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument)
 	return 0;
 }
 
+/*
+ * A child of a fork has the loader's lock as it was, and dl_iterate_phdr() would wait for ever for
+ * a thread that it has not: so no walk of ours is under way at a fork. Nobody waits without end
+ * for that: a handler of a signal may have interrupted the walk, or the fork.
+ */
+enum { PATIENCE = 100000 };
+
+static int walks;
+static int forks;
+static pthread_t forker; /* valid where forks != 0 */
+
+static void begin_walk(void)
+{
+	for (int i = 0; i < PATIENCE; i++) {
+		__atomic_fetch_add(&walks, 1, __ATOMIC_SEQ_CST);
+		if (CW_LIKELY(__atomic_load_n(&forks, __ATOMIC_SEQ_CST) == 0) ||
+		    pthread_equal(__atomic_load_n(&forker, __ATOMIC_RELAXED), pthread_self())) {
+			return;
+		}
+		__atomic_fetch_sub(&walks, 1, __ATOMIC_SEQ_CST);
+		sched_yield();
+	}
+	__atomic_fetch_add(&walks, 1, __ATOMIC_SEQ_CST);
+}
+
+void cw_resolve_prefork(void)
+{
+	__atomic_store_n(&forker, pthread_self(), __ATOMIC_RELAXED);
+	__atomic_fetch_add(&forks, 1, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < PATIENCE && __atomic_load_n(&walks, __ATOMIC_SEQ_CST) != 0; i++) {
+		sched_yield();
+	}
+}
+
+void cw_resolve_postfork_parent(void)
+{
+	__atomic_fetch_sub(&forks, 1, __ATOMIC_SEQ_CST);
+}
+
+void cw_resolve_postfork_child(void)
+{
+	__atomic_store_n(&forks, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&walks, 0, __ATOMIC_RELAXED);
+}
+
 static void walk_objects(struct walk *walk)
 {
 	walk->first = CW_NO_RUNTIME;
 	walk->named = CW_NO_RUNTIME;
 	walk->home.runtime = CW_NO_RUNTIME;
+	begin_walk();
 	dl_iterate_phdr(visit, walk);
+	__atomic_fetch_sub(&walks, 1, __ATOMIC_SEQ_CST);
 	walk->home.first_runtime =
 		walk->home.runtime != CW_NO_RUNTIME && walk->home.runtime == walk->first;
 }
@@ -278,27 +328,11 @@ const char *cw_exported_name(const void *address)
 	return walk.exported_name;
 }
 
-/*
- * What was found may lie in a library that another thread is just loading: mapped, and neither
- * relocated nor initialised. The loader keeps its lock until it has done that, and dladdr() takes
- * it; our own thread, within a constructor, holds it already.
- */
-static void wait_for_loader(void)
-{
-	Dl_info info;
-	const char nowhere = 0;
-
-	(void)dladdr(&nowhere, &info);
-}
-
 void *cw_resolve(enum cw_hook_id hook)
 {
 	struct walk walk = { .hook = hook, .runtime = CW_NO_RUNTIME };
 
 	walk_objects(&walk);
-	if (walk.real != NULL) {
-		wait_for_loader();
-	}
 	if (walk.real != NULL) {
 		cw_real_set(hook, walk.real);
 	}
@@ -315,9 +349,6 @@ void *cw_resolve_in(enum cw_hook_id hook, int runtime)
 	struct walk walk = { .hook = hook, .runtime = runtime };
 
 	walk_objects(&walk);
-	if (walk.real != NULL) {
-		wait_for_loader();
-	}
 	return walk.real;
 }
 

@@ -80,6 +80,11 @@ static inline void cw_real_set(enum cw_hook_id hook, void *real)
  */
 void *cw_real_runtime(enum cw_hook_id hook, const void *site);
 
+/* Around a fork: see resolve.c. */
+void cw_resolve_prefork(void);
+void cw_resolve_postfork_parent(void);
+void cw_resolve_postfork_child(void);
+
 /* Whether a driver is loaded of which no function was ever asked for or called here. */
 bool cw_driver_unheard(void);
 
