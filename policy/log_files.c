@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "log_files.h"
 
+#include "../shim/own_file.h"
 #include "../shim/quiet_write.h"
 #include "old_glibc.h"
 
@@ -19,31 +20,6 @@
 #define TAIL_SIZE ((size_t)LOG_BUFFERS * LOG_BUFFER_SIZE)
 #define NS_PER_S 1000000000ll
 #define CLOCKS_APART_NS 100000000ll /* the kernel's clocks tick, each by itself */
-
-/*
- * Keeps the log off 0, 1 and 2, which a program that closed its standard files would write to
- * next. A raw call, since fcntl with 64-bit offsets is a symbol that glibc before 2.28 lacks.
- */
-static int move_above_standard(int fd)
-{
-	if (fd < 0 || fd > STDERR_FILENO) {
-		return fd;
-	}
-	int moved = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	int saved = errno;
-	close(fd);
-	errno = saved;
-	return moved;
-}
-
-/* O_APPEND: a row is one write at the end, whichever thread or child it comes from. */
-static int open_for_rows(const char *path, int flags)
-{
-	return move_above_standard(open(path,
-					O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY |
-						flags,
-					0644));
-}
 
 static bool write_bytes(int fd, const char *bytes, size_t length)
 {
@@ -118,7 +94,7 @@ static void take_over(const struct log_sink *sink, const char *tail_path)
 			bytes[used] = bytes[i];
 			used += bytes[i] != '\0';
 		}
-		write_bytes(sink->fd, bytes, used);
+		write_bytes(sink->file.fd, bytes, used);
 	}
 	if (tail >= 0) {
 		close(tail);
@@ -155,7 +131,7 @@ static int open_tail(struct log_sink *sink, const char *tail_path)
 {
 	struct stat status;
 	/* A pipe or a device has no place beside it; its buffers are the process's own. */
-	if (old_fstat(sink->fd, &status) == 0 && S_ISREG(status.st_mode)) {
+	if (old_fstat(sink->file.fd, &status) == 0 && S_ISREG(status.st_mode)) {
 		sink->tail = map_tail(tail_path);
 	}
 	sink->has_tail_file = sink->tail != NULL;
@@ -205,26 +181,27 @@ int log_files_open(struct log_sink *sink)
 	char tail_path[PATH_MAX];
 	bool has_name = tail_name(sink, tail_path);
 	bool goes_on = is_our_own(sink);
-	sink->fd = open_for_rows(sink->path, goes_on ? 0 : O_TRUNC);
-	if (sink->fd < 0) {
-		return errno;
+	/* Appending: a row is one write at the end, whichever thread or child it comes from. */
+	int error = own_file_open(&sink->file, sink->path, goes_on ? 0 : O_TRUNC);
+	if (error != 0) {
+		return error;
 	}
 	if (goes_on) {
 		take_over(sink, tail_path);
-	} else if (!write_bytes(sink->fd, sink->options.header, strlen(sink->options.header))) {
+	} else if (!write_bytes(sink->file.fd, sink->options.header, strlen(sink->options.header))) {
 		sink->lost += sink->options.header[0] != '\0';
 	}
 	struct stat status;
-	if (old_fstat(sink->fd, &status) == 0) {
+	if (old_fstat(sink->file.fd, &status) == 0) {
 		sink->written = (unsigned long long)status.st_size;
 	}
 	if (!sink->options.buffered) {
 		return 0;
 	}
-	int error = has_name ? open_tail(sink, tail_path) : ENAMETOOLONG;
+	error = has_name ? open_tail(sink, tail_path) : ENAMETOOLONG;
 	if (error != 0) {
-		close(sink->fd);
-		sink->fd = -1;
+		close(sink->file.fd);
+		sink->file.fd = -1;
 	}
 	return error;
 }
@@ -254,13 +231,18 @@ int log_files_rotate(struct log_sink *sink)
 			return errno;
 		}
 	}
-	int fd = open_for_rows(sink->path, O_TRUNC);
-	if (fd < 0) {
-		return errno;
+	struct own_file next = { .fd = -1 };
+	int error = own_file_open(&next, sink->path, O_TRUNC);
+	if (error != 0) {
+		return error;
 	}
 	/* In place before anybody writes to it; then the number changes files in one step. */
-	write_bytes(fd, sink->options.header, strlen(sink->options.header));
-	int error = dup3(fd, sink->fd, O_CLOEXEC) < 0 ? errno : 0;
-	close(fd);
-	return error;
+	write_bytes(next.fd, sink->options.header, strlen(sink->options.header));
+	int fd = sink->file.fd;
+	if (own_file_is(&sink->file, fd) && dup3(next.fd, fd, O_CLOEXEC) >= 0) {
+		close(next.fd);
+		next.fd = fd;
+	}
+	sink->file = next;
+	return 0;
 }

@@ -111,8 +111,10 @@ static unsigned long long count_rows(const char *bytes, size_t length)
 static int write_rows(struct log_sink *sink, const char *bytes, size_t length)
 {
 	while (length > 0) {
-		ssize_t written = sink->is_quiet ? quiet_write(sink->fd, bytes, length) :
-						   write(sink->fd, bytes, length);
+		int fd = own_file_now(&sink->file, sink->path);
+		ssize_t written = fd < 0	 ? -1 :
+				  sink->is_quiet ? quiet_write(fd, bytes, length) :
+						   write(fd, bytes, length);
 		if (written < 0 && errno == EINTR) {
 			continue;
 		}
@@ -201,7 +203,7 @@ static inline int put_in_buffer(struct log_sink *sink, const char *row, size_t l
 static __attribute__((noinline)) void put_elsewhere(struct log_sink *sink, char *row, size_t length)
 {
 	int saved = errno;
-	if (sink->fd < 0) {
+	if (sink->file.fd < 0) {
 		row[length - 1] = '\0'; /* host->log adds the newline */
 		sink->host->log(sink->host, row);
 	} else {
@@ -235,7 +237,7 @@ int log_sink_open(struct log_sink *sink, const struct cuweir_host *host, const c
 	memset(sink, 0, sizeof(*sink));
 	sink->host = host;
 	sink->options = *options;
-	sink->fd = -1;
+	sink->file.fd = -1;
 	sink->owner = getpid();
 	pthread_mutex_init(&sink->rotation, NULL);
 	if (path == NULL) {
@@ -255,7 +257,7 @@ int log_sink_open(struct log_sink *sink, const struct cuweir_host *host, const c
 		return ENOMEM;
 	}
 	int error = log_files_open(sink);
-	sink->is_quiet = error == 0 && quiet_write_is_needed(sink->fd);
+	sink->is_quiet = error == 0 && quiet_write_is_needed(sink->file.fd);
 	if (error == 0 && sink->lost != 0) {
 		tell_failure(sink, ENOSPC);
 	}

@@ -10,6 +10,8 @@
 #ifndef CUWEIR_POLICY_LOG_SINK_H
 #define CUWEIR_POLICY_LOG_SINK_H
 
+#include "../shim/own_file.h"
+
 #include <cuweir/policy.h>
 
 #include <pthread.h>
@@ -38,7 +40,7 @@ struct log_sink {
 	const struct cuweir_host *host;
 	struct log_sink_options options;
 	char *path;               /* NULL: host->log */
-	int fd;                   /* -1: host->log */
+	struct own_file file;     /* none: host->log */
 	pid_t owner;              /* process that opened it, and rotates */
 	const pid_t *owner_now;   /* the same, 0 in every child of fork */
 	bool is_quiet;            /* a write could bring a signal, of a pipe for one */

@@ -58,7 +58,7 @@ static void show_current_total(struct cw_request *request)
 
 static bool retries(struct cw_policy *policy, struct cw_request *request, int retry_count)
 {
-	if (cw_is_nested(request)) {
+	if (cw_is_nested(request) || request->hopeless) {
 		return false;
 	}
 	if (cw_config.max_retries >= 0 && request->retries >= cw_config.max_retries) {

@@ -61,6 +61,7 @@ static inline void cw_driver_request(struct cw_request *request, enum cw_hook_id
 	request->untold = false;
 	request->resume = 0;
 	request->slow_told = false;
+	request->hopeless = false;
 }
 
 /* Memory of the current context, which goes with it. */

@@ -50,7 +50,7 @@ static void fill_alloc(struct cw_request *request, enum cw_hook_id hook, const v
 	cw_driver_request(request, hook, site, real, bytesize);
 	cw_driver_here(request);
 	request->perform = perform_alloc;
-	request->servable = true;
+	request->servable = request->context != NULL; /* else the driver says what is wrong */
 	request->undo = cw_driver_undo_free;
 }
 
@@ -171,7 +171,7 @@ CUresult cw_mem_alloc_managed(enum cw_hook_id hook, const void *site, CUdevicept
 	cw_driver_here(&request);
 	request.arguments[0] = flags;
 	request.perform = perform_managed;
-	request.servable = flags == CU_MEM_ATTACH_GLOBAL;
+	request.servable = flags == CU_MEM_ATTACH_GLOBAL && request.context != NULL;
 	request.undo = cw_driver_undo_free;
 	result = cw_allocate(&request);
 	if (result == CUDA_SUCCESS) {
@@ -230,7 +230,7 @@ CUresult cw_mem_alloc_async(enum cw_hook_id hook, const void *site, CUdeviceptr 
 	cw_driver_request(&request, hook, site, (void *)real, bytesize);
 	cw_driver_on_stream(&request, stream, per_thread);
 	request.perform = perform_async;
-	request.servable = true;
+	request.servable = request.stream_context != NULL;
 	cw_pool_place_current(&request);
 	request.undo = undo_free_async;
 	result = cw_allocate(&request);

@@ -189,6 +189,7 @@ CUresult cw_grant_held(struct cw_request *request)
 	request->status = CUDA_SUCCESS;
 	request->untold = false;
 	if (!cw_held_enter(request)) {
+		request->hopeless = true;
 		unclaim(request);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -205,6 +206,7 @@ CUresult cw_grant_served(struct cw_request *request, uint32_t place, void *memor
 	if (CW_UNLIKELY(request->untold)) {
 		/* Its free would reach the driver, who does not know this memory. */
 		(void)cw_serve_undo(request);
+		request->hopeless = true;
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	return CUDA_SUCCESS;

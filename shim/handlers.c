@@ -2,6 +2,7 @@
 #include "handlers.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 #include "host.h"
 #include "message.h"
@@ -16,6 +17,7 @@ struct visit {
 	const void *runtime_site;
 	uint32_t in_callback;
 	uint16_t runtime_hook;
+	int cancel_state;
 	int saved_errno;
 };
 
@@ -34,6 +36,8 @@ static void enter(struct visit *visit, const struct cw_policy *policy,
 	visit->in_callback = cw_thread.in_callback;
 	visit->runtime_hook = cw_thread.runtime_hook;
 	visit->saved_errno = errno;
+	/* No CUDA call is a point of cancellation, and what is written within one must not be. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &visit->cancel_state);
 	/* What the policy calls is not the program's call that it is told of. */
 	cw_thread.runtime_hook = 0;
 	cw_thread.runtime_site = NULL;
@@ -49,6 +53,7 @@ static void leave(const struct visit *visit)
 	cw_thread.in_callback = visit->in_callback;
 	cw_thread.runtime_hook = visit->runtime_hook;
 	cw_thread.runtime_site = visit->runtime_site;
+	pthread_setcancelstate(visit->cancel_state, NULL);
 	errno = visit->saved_errno;
 }
 

@@ -172,8 +172,13 @@ static bool open_now(void)
 CW_COLD bool cw_open_(void)
 {
 	int saved_errno = errno;
-	bool ready = open_now();
+	int cancel_state;
+	bool ready;
 
+	/* Else the others would wait for ever for a thread that was cancelled. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	ready = open_now();
+	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved_errno;
 	return ready;
 }

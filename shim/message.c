@@ -12,17 +12,18 @@
 
 #include "config.h"
 #include "old_glibc.h"
+#include "own_file.h"
 #include "quiet_write.h"
 
 enum {
 	LINE_SIZE = 1024,
 	LOG_LINE_MAX = 4096,
-	/* Out of the way of programs that close or reuse the low descriptors. */
-	LOG_FD_FROM = 700,
 	REPEATS_SHOWN = 16,
 };
 
-static _Atomic int log_fd = STDERR_FILENO;
+/* Where the log is, and where it is not stderr. */
+static struct own_file log_file = { .fd = -1 };
+static char log_path[PATH_MAX];
 
 struct text {
 	char *buffer;
@@ -271,31 +272,29 @@ static void expand_pattern(const char *pattern, char *buffer, size_t size)
 
 bool cw_message_open_log(const char *pattern)
 {
-	char path[PATH_MAX];
 	size_t length = 0;
-	int fd;
-	int high;
+	int error;
 
 	if (pattern[0] != '/' && cw_config.directory[0] != '\0') {
-		length = cw_format(path, sizeof(path), "%s/", cw_config.directory);
+		length = cw_format(log_path, sizeof(log_path), "%s/", cw_config.directory);
 	}
-	expand_pattern(pattern, path + length, sizeof(path) - length);
-	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-	if (fd < 0) {
+	expand_pattern(pattern, log_path + length, sizeof(log_path) - length);
+	error = own_file_open(&log_file, log_path, 0);
+	if (error != 0) {
 		cw_message(CW_ERROR,
 			   "CUWEIR_LOG=\"%s\": cannot open %s for writing (error %d); want a file "
 			   "name in a directory that exists, %%p for the process id; lines go to "
 			   "stderr",
-			   pattern, path, errno);
-		return false;
+			   pattern, log_path, error);
 	}
-	high = fcntl(fd, F_DUPFD_CLOEXEC, LOG_FD_FROM);
-	if (high >= 0) {
-		close(fd);
-		fd = high;
-	}
-	atomic_store_explicit(&log_fd, fd, memory_order_release);
-	return true;
+	return error == 0;
+}
+
+/* -1, with errno, where the program has closed it, and it cannot be had again. */
+static int log_fd(void)
+{
+	return __atomic_load_n(&log_file.fd, __ATOMIC_ACQUIRE) < 0 ? STDERR_FILENO
+								    : own_file_now(&log_file, log_path);
 }
 
 /* Once; of stderr there is nobody to tell. */
@@ -311,9 +310,11 @@ static CW_COLD void tell_lost(int fd, int error)
 
 void cw_log_write(const char *text, size_t length)
 {
-	int fd = atomic_load_explicit(&log_fd, memory_order_acquire);
-	int error = write_all(fd, text, length);
+	int saved_errno = errno;
+	int fd = log_fd();
+	int error = fd >= 0 ? write_all(fd, text, length) : errno;
 
+	errno = saved_errno;
 	if (error != 0) {
 		tell_lost(fd, error);
 	}
@@ -322,10 +323,10 @@ void cw_log_write(const char *text, size_t length)
 /* In one write, so that lines of several processes do not mix. */
 void cw_log_line(const char *line, size_t length)
 {
-	int fd = atomic_load_explicit(&log_fd, memory_order_acquire);
 	struct quiet_write quiet;
 	struct iovec parts[2];
 	int saved_errno = errno;
+	int fd = log_fd();
 	int error = 0;
 
 	if (length > LOG_LINE_MAX) {

@@ -171,6 +171,7 @@ static void *next_allocate_any(void *state, uint64_t size, uint64_t alignment, b
 			outer->retries = request.retries;
 			outer->first_failure_ns = request.first_failure_ns;
 			outer->slow_told = request.slow_told;
+			outer->hopeless = request.hopeless;
 		}
 	}
 	if (passed != 0) {

@@ -93,6 +93,7 @@ struct cw_request {
 	bool untold;             /* allocated, but not in the books */
 	uint32_t resume;         /* see attempt.c; 0: nothing to resume */
 	bool slow_told;
+	bool hopeless;           /* there is no memory for our own books: not to be tried again */
 	int64_t first_failure_ns;
 };
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/resource.h>
@@ -21,10 +22,12 @@ struct quiet_write {
 	sigset_t signals;
 	sigset_t before;
 	sigset_t pending; /* of the program's own, which stay */
+	int cancel_state; /* a write is a point of cancellation, and no CUDA call is */
 };
 
 static inline void quiet_write_begin(struct quiet_write *quiet)
 {
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &quiet->cancel_state);
 	sigemptyset(&quiet->signals);
 	sigaddset(&quiet->signals, SIGPIPE);
 	sigaddset(&quiet->signals, SIGXFSZ);
@@ -44,6 +47,7 @@ static inline void quiet_write_end(struct quiet_write *quiet, int error)
 		sigtimedwait(&quiet->signals, NULL, &no_time);
 	}
 	sigprocmask(SIG_SETMASK, &quiet->before, NULL);
+	pthread_setcancelstate(quiet->cancel_state, NULL);
 }
 
 static inline ssize_t quiet_write(int fd, const void *bytes, size_t length)

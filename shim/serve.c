@@ -2,6 +2,7 @@
 #include "serve.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 #include "grant.h"
 #include "handlers.h"
@@ -22,6 +23,7 @@ typedef CUresult (*pop_fn)(CUcontext *);
 struct visit {
 	struct cw_thread thread;
 	int saved_errno;
+	int cancel_state;
 	bool pushed;
 };
 
@@ -51,6 +53,7 @@ static struct visit enter(const struct cw_policy *policy, struct cw_request *req
 {
 	struct visit visit = { .thread = cw_thread, .saved_errno = errno };
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &visit.cancel_state);
 	visit.pushed = push_context(context);
 	cw_event_fill(event, request);
 	event->context = context;
@@ -78,6 +81,7 @@ static void leave(const struct visit *visit)
 		cw_thread.context_known = visit->thread.context_known;
 		cw_thread.device = visit->thread.device;
 	}
+	pthread_setcancelstate(visit->cancel_state, NULL);
 	errno = visit->saved_errno;
 }
 

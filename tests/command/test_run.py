@@ -187,6 +187,27 @@ class Watching(Case):
         self.assertEqual(result.status, 0)
         self.assertRegex(result.lines.replace("/dev/full", "FILE"), f"^{lost % 28}$")
 
+    def test_closed_descriptors(self):
+        """The program's files are its own, whatever it closes; no row is lost."""
+        data, rows = f"{self.directory}/data", f"{self.directory}/rows"
+        for options, lines in ((("-p", f"log:file={rows}"), 8),
+                               (("-p", f"log:file={rows},flush=block"), 8),
+                               (("-p", "log", "-o", rows), 8), (("-d", "-o", rows), 8)):
+            with self.subTest(options=options):
+                result = cuweir("run", "--sim", "1G", *options, f"{APPS}/careless", "fds", data)
+                self.assertEqual((result.status, result.out, result.err), (0, "size 4\n", ""))
+                with open(rows, encoding="utf-8") as file:
+                    self.assertEqual(len(file.read().splitlines()), lines)
+                os.unlink(rows)
+
+    def test_cancelled_threads(self):
+        for options in (("-d", "-o", "/dev/null"), ("-p", "log", "-o", "/dev/null"),
+                        ("-p", f"log:flush=block,rotate=16K,file={self.directory}/rows"),
+                        ("-p", "pool", "-p", f"log:file={self.directory}/rows")):
+            with self.subTest(options=options):
+                result = cuweir("run", "--sim", "1G", *options, f"{APPS}/careless", "cancel")
+                self.assertEqual((result.status, result.out), (0, "within 0, left 0\n"))
+
     def test_trial_leaves_no_file(self):
         for options in (("-l", "1G,shared=t", "-p", "limit:lots"), ("-l", "1G,shared=t",
                                                                    "--print-env")):

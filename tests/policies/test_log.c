@@ -267,7 +267,7 @@ static void check_close_on_exec(void)
 	struct stat status, other;
 	bool found = false;
 	assert_int_equal(stat(path, &status), 0);
-	for (int fd = 0; fd < 256; fd++) {
+	for (int fd = 0; fd < 1024; fd++) {
 		if (fstat(fd, &other) == 0 && other.st_ino == status.st_ino &&
 		    other.st_dev == status.st_dev) {
 			assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
