@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "act.h"
+#include "old_glibc.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static const char *read_signal(struct args_text value, struct act *act)
@@ -119,7 +123,10 @@ static int check_file(const struct act *act)
 	char directory[PATH_MAX];
 	char reason[PATH_MAX + 200];
 	char text[80];
-	if (access(act->file, W_OK) == 0) {
+	struct stat status;
+	if (old_stat(act->file, &status) == 0 && S_ISDIR(status.st_mode)) {
+		errno = EISDIR;
+	} else if (access(act->file, W_OK) == 0) {
 		return CUWEIR_SUCCESS;
 	}
 	snprintf(directory, sizeof(directory), "%s", act->file);

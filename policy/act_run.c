@@ -178,7 +178,6 @@ int act_run(const char *command, char **environment, const struct act_facts *fac
 	return start.error;
 }
 
-/* A reader that goes away between open and write must not kill the program. */
 int act_write(const char *path, const char *line, size_t length)
 {
 	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY,

@@ -82,7 +82,7 @@ static int claim_shared(struct limit *limit, const struct cuweir_event *event)
 static int admit(void *state, const struct cuweir_event *event)
 {
 	struct limit *limit = state;
-	if (atomic_load_explicit(&limit->is_pending, memory_order_relaxed)) {
+	if (atomic_load_explicit(&limit->is_pending, memory_order_acquire)) {
 		limit_set_budgets(limit, true);
 	}
 	return is_shared(limit, event) ? claim_shared(limit, event) : CUWEIR_SUCCESS;

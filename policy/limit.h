@@ -13,7 +13,7 @@
 
 struct limit {
 	const struct cuweir_host *host;
-	uint64_t bytes[LIMIT_DEVICES];        /* LIMIT_NONE: no limit; 0 where it is a percentage */
+	_Atomic(uint64_t) bytes[LIMIT_DEVICES]; /* LIMIT_NONE: no limit; 0 where it is a percentage */
 	unsigned int percent[LIMIT_DEVICES];  /* 0: none */
 	atomic_bool is_set[LIMIT_DEVICES];    /* the budget of the device is there */
 	bool is_named[LIMIT_DEVICES];         /* by its own number */

@@ -113,8 +113,9 @@ static int write_rows(struct log_sink *sink, const char *bytes, size_t length)
 	while (length > 0) {
 		int fd = own_file_now(&sink->file, sink->path);
 		ssize_t written = fd < 0	 ? -1 :
-				  sink->is_quiet ? quiet_write(fd, bytes, length) :
-						   write(fd, bytes, length);
+				  sink->is_quiet || quiet_write_is_limited() ?
+					   quiet_write(fd, bytes, length) :
+					   write(fd, bytes, length);
 		if (written < 0 && errno == EINTR) {
 			continue;
 		}
@@ -257,7 +258,7 @@ int log_sink_open(struct log_sink *sink, const struct cuweir_host *host, const c
 		return ENOMEM;
 	}
 	int error = log_files_open(sink);
-	sink->is_quiet = error == 0 && quiet_write_is_needed(sink->file.fd);
+	sink->is_quiet = error == 0 && lseek(sink->file.fd, 0, SEEK_CUR) < 0;
 	if (error == 0 && sink->lost != 0) {
 		tell_failure(sink, ENOSPC);
 	}

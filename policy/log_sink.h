@@ -43,7 +43,7 @@ struct log_sink {
 	struct own_file file;     /* none: host->log */
 	pid_t owner;              /* process that opened it, and rotates */
 	const pid_t *owner_now;   /* the same, 0 in every child of fork */
-	bool is_quiet;            /* a write could bring a signal, of a pipe for one */
+	bool is_quiet;            /* a pipe, a write to which could bring a signal */
 	atomic_bool failure_told;
 	size_t room;              /* of a buffer; 0 when closed: nothing stays in it */
 	atomic_ullong lost;       /* rows that could not be written */

@@ -110,21 +110,29 @@ static void *allocate(void *state, uint64_t size, uint64_t alignment, uint32_t f
 	return home != NULL ? allocate_for(pool, size, home, NULL) : NULL;
 }
 
-/* Back to what is behind; the block is in no bin. */
-static bool give_back(struct pool *pool, struct pool_block *block)
+/* Back to what is behind; the block is in no bin, and no longer known by its address. */
+static bool give_removed_back(struct pool *pool, struct pool_block *block)
 {
 	const struct cuweir_host *host = pool->host;
 
-	/* Before: the address may come again at once, as a new block's. */
-	pool_remove(pool, block);
 	if (!host->next->deallocate(host->next_state, block->memory)) {
-		pool_enter(pool, block);
 		return false;
 	}
 	if (block->event != NULL) {
 		pool->driver.event_destroy(block->event);
 	}
 	pool_block_spare(pool, block);
+	return true;
+}
+
+/* The same of one that is known: before, since the address may come again as a new block's. */
+static bool give_back(struct pool *pool, struct pool_block *block)
+{
+	pool_remove(pool, block);
+	if (!give_removed_back(pool, block)) {
+		pool_enter(pool, block);
+		return false;
+	}
 	return true;
 }
 
@@ -188,33 +196,61 @@ static bool deallocate(void *state, void *memory)
 	return true;
 }
 
-static bool is_of_device(struct pool_block *block, const void *argument)
+/*
+ * The context that asks is in use, and so are its blocks. Another one may be ended at any time by
+ * its own threads, which is told only when its addresses may be others' already: its blocks are
+ * left alone. NULL: memory that is of no context; then only where there is just one.
+ */
+static const struct pool_home *home_to_empty(struct pool *pool, const void *context)
 {
-	const int32_t *device = argument;
+	const struct pool_home *found = NULL;
 
-	return *device < 0 || block->home->device == *device;
+	for (unsigned int i = 0; i < POOL_HOMES; i++) {
+		const void *there = __atomic_load_n(&pool->homes[i].context, __ATOMIC_ACQUIRE);
+
+		if (there == NULL || (context != NULL && there != context)) {
+			continue;
+		}
+		if (found != NULL) {
+			return NULL;
+		}
+		found = &pool->homes[i];
+	}
+	return found;
+}
+
+static bool is_at_home(struct pool_block *block, const void *argument)
+{
+	return block->home == argument;
 }
 
 static bool on_alloc_failure(void *state, uint64_t size, int retry_count,
 			     const struct cuweir_event *event)
 {
 	struct pool *pool = state;
+	const struct pool_home *home = home_to_empty(pool, event->context);
 	struct pool_block *blocks;
 	bool any = false;
 
 	(void)size, (void)retry_count;
-	if (event->kind == CUWEIR_KIND_HOST || event->kind == CUWEIR_KIND_REGISTERED) {
+	if (event->kind == CUWEIR_KIND_HOST || event->kind == CUWEIR_KIND_REGISTERED ||
+	    home == NULL || (event->device >= 0 && event->device != home->device)) {
 		return false;
 	}
-	blocks = pool_take_all(pool, is_of_device, &event->device);
+	blocks = pool_take_all(pool, is_at_home, home);
 	while (blocks != NULL) {
 		struct pool_block *block = blocks;
 
 		blocks = block->next;
-		if (give_back(pool, block)) {
+		if (!pool_claim(pool, block)) {
+			continue;
+		}
+		if (give_removed_back(pool, block)) {
 			any = true;
-		} else {
+		} else if (pool_enter(pool, block)) {
 			pool_keep(pool, block);
+		} else {
+			pool_block_spare(pool, block); /* no room to know it by: it stays the driver's */
 		}
 	}
 	return any;

@@ -60,6 +60,8 @@ struct pool_block {
 	void *event;                  /* a CUevent, once there was need of one */
 	bool recorded;                /* event is of the last free */
 	bool used;                    /* handed out */
+	bool held;                    /* in a list of pool_take_all's, and in no bin; shard's lock */
+	bool gone;                    /* its context ended meanwhile: its holder's to spare */
 	uint8_t order;                /* enum pool_order */
 	uint16_t class;
 };
@@ -151,10 +153,18 @@ void pool_keep(struct pool *pool, struct pool_block *block);
 struct pool_block *pool_take(struct pool *pool, unsigned int class, struct pool_home *home,
 			     const struct pool_stream *stream, bool *ret_wait);
 
-/* Takes all free blocks out of which `match` is true; linked by next. */
+/*
+ * Takes all free blocks out of which `match` is true; linked by next, and held until each has come
+ * to pool_claim or pool_keep_held: another thread may end their context meanwhile.
+ */
 struct pool_block *pool_take_all(struct pool *pool,
 				 bool (*match)(struct pool_block *block, const void *argument),
 				 const void *argument);
+
+/* A held block becomes the caller's alone, unknown by its address; false: it is gone, and spared. */
+bool pool_claim(struct pool *pool, struct pool_block *block);
+/* Or it goes back into its bin, unless it is gone. */
+void pool_keep_held(struct pool *pool, struct pool_block *block);
 
 /* Forgets all blocks of the home, used ones too. */
 void pool_forget_home(struct pool *pool, struct pool_home *home);

@@ -130,13 +130,11 @@ bool pool_enter(struct pool *pool, struct pool_block *block)
 	return room;
 }
 
-void pool_remove(struct pool *pool, struct pool_block *block)
+/* Lock held. */
+static void unlink_block(struct pool_shard *shard, struct pool_block *block)
 {
-	struct pool_shard *shard = shard_of(pool, block->memory);
-	struct pool_block **link;
+	struct pool_block **link = bucket_of(shard, block->memory);
 
-	pool_lock_acquire(&shard->lock);
-	link = bucket_of(shard, block->memory);
 	while (*link != NULL && *link != block) {
 		link = &(*link)->hash_next;
 	}
@@ -144,6 +142,14 @@ void pool_remove(struct pool *pool, struct pool_block *block)
 		*link = block->hash_next;
 		shard->count--;
 	}
+}
+
+void pool_remove(struct pool *pool, struct pool_block *block)
+{
+	struct pool_shard *shard = shard_of(pool, block->memory);
+
+	pool_lock_acquire(&shard->lock);
+	unlink_block(shard, block);
 	pool_lock_release(&shard->lock);
 }
 
@@ -252,6 +258,7 @@ struct pool_block *pool_take_all(struct pool *pool,
 			*link = block->next;
 			block->next = all;
 			all = block;
+			__atomic_store_n(&block->held, true, __ATOMIC_RELAXED);
 			taken(pool, block);
 		}
 		pool_lock_release(&bin->lock);
@@ -264,9 +271,84 @@ static bool is_of_home(struct pool_block *block, const void *argument)
 	return block->home == argument;
 }
 
+/* Under the lock that pool_forget_home looks at it under. */
+static bool is_gone(struct pool_block *block)
+{
+	__atomic_store_n(&block->held, false, __ATOMIC_RELAXED);
+	return block->gone;
+}
+
+bool pool_claim(struct pool *pool, struct pool_block *block)
+{
+	struct pool_shard *shard = shard_of(pool, block->memory);
+	bool gone;
+
+	pool_lock_acquire(&shard->lock);
+	gone = is_gone(block);
+	if (!gone) {
+		unlink_block(shard, block);
+	}
+	pool_lock_release(&shard->lock);
+	if (gone) {
+		pool_block_spare(pool, block);
+	}
+	return !gone;
+}
+
+void pool_keep_held(struct pool *pool, struct pool_block *block)
+{
+	struct pool_shard *shard = shard_of(pool, block->memory);
+	bool gone;
+
+	pool_lock_acquire(&shard->lock);
+	gone = is_gone(block);
+	if (!gone) {
+		pool_keep(pool, block);
+	}
+	pool_lock_release(&shard->lock);
+	if (gone) {
+		pool_block_spare(pool, block);
+	}
+}
+
+/* Where it is in it: others are handed out. */
+static void take_from_bin(struct pool *pool, struct pool_block *block)
+{
+	struct pool_bin *bin = &pool->bins[block->class];
+	struct pool_block **link;
+
+	pool_lock_acquire(&bin->lock);
+	link = &bin->first;
+	while (*link != NULL && *link != block) {
+		link = &(*link)->next;
+	}
+	if (*link == block) {
+		*link = block->next;
+		taken(pool, block);
+	}
+	pool_lock_release(&bin->lock);
+}
+
+/* Its bin's lock is taken under the shard's. */
+static void forget(struct pool *pool, struct pool_block *block)
+{
+	if (__atomic_load_n(&block->held, __ATOMIC_RELAXED)) {
+		block->gone = true;
+		return;
+	}
+	if (!__atomic_load_n(&block->used, __ATOMIC_RELAXED)) {
+		take_from_bin(pool, block);
+	}
+	pool_block_spare(pool, block);
+}
+
 void pool_forget_home(struct pool *pool, struct pool_home *home)
 {
-	(void)pool_take_all(pool, is_of_home, home);
+	struct pool_block *ours = pool_take_all(pool, is_of_home, home);
+
+	for (; ours != NULL; ours = ours->next) {
+		__atomic_store_n(&ours->held, false, __ATOMIC_RELAXED);
+	}
 	for (unsigned int i = 0; i < POOL_SHARDS; i++) {
 		struct pool_shard *shard = &pool->shards[i];
 
@@ -283,7 +365,7 @@ void pool_forget_home(struct pool *pool, struct pool_home *home)
 				}
 				*link = block->hash_next;
 				shard->count--;
-				pool_block_spare(pool, block);
+				forget(pool, block);
 			}
 		}
 		pool_lock_release(&shard->lock);

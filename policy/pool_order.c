@@ -175,6 +175,6 @@ void pool_stream_ended(struct pool *pool, void *context, void *stream, bool capt
 						    CUWEIR_SUCCESS);
 			block->order = waited ? POOL_NOTHING : POOL_CONTEXT;
 		}
-		pool_keep(pool, block);
+		pool_keep_held(pool, block);
 	}
 }

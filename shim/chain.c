@@ -2,6 +2,7 @@
 #include "chain.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <link.h>
 #include <string.h>
@@ -80,12 +81,17 @@ static void *open_plugin(const char *name, const char **ret_error)
 	char directory[PATH_MAX];
 	char path[PATH_MAX];
 
-	if (strchr(name, '/') != NULL && access(name, F_OK) != 0) {
-		*ret_error = "there is no such file";
-		return NULL;
-	}
 	if (strchr(name, '/') != NULL) {
-		return open_file(name, ret_error);
+		/* From where the program was started, as its other files. */
+		bool relative = name[0] != '/' && cw_config.directory[0] != '\0';
+
+		cw_format(path, sizeof(path), "%s%s%s", relative ? cw_config.directory : "",
+			  relative ? "/" : "", name);
+		if (access(path, F_OK) != 0 && errno == ENOENT) {
+			*ret_error = "there is no such file";
+			return NULL;
+		}
+		return open_file(path, ret_error);
 	}
 	*ret_error = "there is no policy of that name beside libcuweir.so";
 	if (own_directory(directory, sizeof(directory)) == 0) {

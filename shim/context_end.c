@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "context_end.h"
 
+#include <string.h>
+#include <time.h>
+
 #include "account.h"
 #include "handlers.h"
 #include "handles.h"
+#include "lock.h"
 #include "origins.h"
 #include "release.h"
 #include "serve.h"
 #include "thread.h"
 #include "totals.h"
 #include "wait.h"
+
+static struct cw_context_end *ending; /* on the stacks of their threads */
+static uint32_t ending_count;
+static struct cw_lock ending_lock;    /* a leaf */
 
 static bool belongs(const struct cw_record *record, void *argument)
 {
@@ -39,8 +47,61 @@ void cw_context_end_begin(struct cw_context_end *end, CUcontext context, int dev
 	end->batch.context = context;
 	end->batch.flags |= CUWEIR_EVENT_CONTEXT_END;
 	end->device = device;
+	end->thread = cw_thread_id();
+	cw_lock_acquire(&ending_lock);
+	end->next = ending;
+	ending = end;
+	__atomic_fetch_add(&ending_count, 1, __ATOMIC_SEQ_CST);
+	cw_lock_release(&ending_lock);
 	cw_batch_take_if(&end->batch, belongs, context);
 	cw_batch_announce(&end->batch);
+}
+
+static void ended_now(struct cw_context_end *end)
+{
+	cw_lock_acquire(&ending_lock);
+	for (struct cw_context_end **link = &ending; *link != NULL; link = &(*link)->next) {
+		if (*link == end) {
+			*link = end->next;
+			__atomic_fetch_sub(&ending_count, 1, __ATOMIC_SEQ_CST);
+			break;
+		}
+	}
+	cw_lock_release(&ending_lock);
+}
+
+static bool is_ending(CUcontext context)
+{
+	uint32_t self = cw_thread_id();
+	bool found = false;
+
+	cw_lock_acquire(&ending_lock);
+	for (const struct cw_context_end *end = ending; end != NULL; end = end->next) {
+		found |= end->batch.context == context && end->thread != self;
+	}
+	cw_lock_release(&ending_lock);
+	return found;
+}
+
+void cw_context_end_wait(CUcontext context)
+{
+	const struct timespec pause = { .tv_nsec = 20000 };
+
+	for (int i = 0; i < 5 * 50000; i++) {
+		if (CW_LIKELY(__atomic_load_n(&ending_count, __ATOMIC_SEQ_CST) == 0) ||
+		    !is_ending(context)) {
+			return;
+		}
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* Threads of the parent are not there to end theirs. */
+void cw_context_end_postfork_child(void)
+{
+	memset(&ending_lock, 0, sizeof(ending_lock));
+	ending = NULL;
+	ending_count = 0;
 }
 
 struct sums {
@@ -107,6 +168,7 @@ int cw_context_end_finish(struct cw_context_end *end, bool ended)
 
 	if (!ended) {
 		cw_batch_put_back(&end->batch);
+		ended_now(end);
 		return CUWEIR_SUCCESS;
 	}
 	cw_batch_visit(&end->batch, add_up, &sums);
@@ -127,5 +189,6 @@ int cw_context_end_finish(struct cw_context_end *end, bool ended)
 		cw_tell_context_ended(&cw_chain.policies[i - 1], end->batch.context,
 				      end->device);
 	}
+	ended_now(end);
 	return result;
 }

@@ -7,6 +7,7 @@
 #define CW_CONTEXT_END_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "batch.h"
 #include "cuda_api.h"
@@ -15,6 +16,8 @@
 struct cw_context_end {
 	struct cw_batch batch;
 	int device;
+	uint32_t thread;             /* that ends it */
+	struct cw_context_end *next; /* of those under way */
 };
 
 void cw_context_end_begin(struct cw_context_end *end, CUcontext context, int device,
@@ -22,6 +25,14 @@ void cw_context_end_begin(struct cw_context_end *end, CUcontext context, int dev
 
 /* The status of a dealloc-threshold callback, or 0. */
 int cw_context_end_finish(struct cw_context_end *end, bool ended);
+
+/*
+ * A context has been made that may have the handle of one that another thread is ending: its end
+ * is told before anything of the new one. A policy that takes for ever is not waited for.
+ */
+void cw_context_end_wait(CUcontext context);
+
+void cw_context_end_postfork_child(void);
 
 /*
  * One reference to a device's primary context is given up by `perform`, whichever call that is;

@@ -20,6 +20,7 @@ typedef CUresult (*get_state_fn)(CUdevice, unsigned int *, int *);
 static CUresult heard_created(CUresult result, const CUcontext *pctx, CUdevice device)
 {
 	if (result == CUDA_SUCCESS && pctx != NULL && *pctx != NULL && cw_following()) {
+		cw_context_end_wait(*pctx);
 		cw_heard_context(*pctx, device);
 		cw_heard_current(*pctx);
 	}
@@ -229,6 +230,7 @@ CUresult cw_primary_ctx_retain(enum cw_hook_id hook, const void *site, CUcontext
 	cw_ready();
 	result = cw_want_note(hook, real(pctx, dev));
 	if (result == CUDA_SUCCESS && pctx != NULL && cw_following()) {
+		cw_context_end_wait(*pctx);
 		cw_heard_primary_retain(*pctx, dev);
 	}
 	return result;

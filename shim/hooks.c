@@ -48,20 +48,20 @@ static const struct {
 
 const struct cw_hook cw_hooks[CW_HOOK_COUNT] = {
 #define CW_DRIVER(name, base_name, since, variant, memory, ...)                               \
-	[CW_HOOK_##name] = { .base = BASE(name),            \
+	[CW_HOOK_##name] = { .base = BASE(name), \
 			     .entry = ENTRY(cw_entry_##name), .version = since,               \
 			     .door = CW_DOOR_DRIVER, .stream = CW_##variant,                  \
 			     .kind = CUWEIR_KIND_##memory },
 #define CW_RUNTIME(name, base_name, memory, ...)                                              \
-	[CW_HOOK_##name] = { .base = BASE(name),            \
+	[CW_HOOK_##name] = { .base = BASE(name), \
 			     .entry = ENTRY(cw_entry_##name), .door = CW_DOOR_RUNTIME,        \
 			     .kind = CUWEIR_KIND_##memory },
 #define CW_RUNTIME0(name, base_name, memory, ...)                                             \
-	[CW_HOOK_##name] = { .base = BASE(name),            \
+	[CW_HOOK_##name] = { .base = BASE(name), \
 			     .entry = ENTRY(cw_entry_##name), .door = CW_DOOR_RUNTIME,        \
 			     .kind = CUWEIR_KIND_##memory },
 #define CW_NVML(name, ...)                                                                    \
-	[CW_HOOK_##name] = { .base = BASE(name),            \
+	[CW_HOOK_##name] = { .base = BASE(name), \
 			     .entry = ENTRY(cw_entry_##name), .door = CW_DOOR_NVML },
 #define CW_REAL_ONLY(name)                                                                    \
 	[CW_HOOK_##name] = { .base = BASE(name), .door = CW_DOOR_DRIVER },

@@ -13,6 +13,7 @@
 #include "budget.h"
 #include "chain.h"
 #include "config.h"
+#include "context_end.h"
 #include "counts.h"
 #include "graph_books.h"
 #include "handles.h"
@@ -83,6 +84,7 @@ static void after_fork_child(void)
 	cw_graph_books_postfork_child();
 	cw_plain_postfork_child();
 	cw_program_postfork_child();
+	cw_context_end_postfork_child();
 	cw_result_postfork_child();
 	cw_stacks_postfork_child();
 	if (__atomic_load_n(&cw_phase_, __ATOMIC_RELAXED) == CW_PHASE_OPENING) {

@@ -201,7 +201,7 @@ static void put_limits(struct block *block, const struct facts *facts)
 	}
 	if (facts->lowered) {
 		begin_line(block);
-		put(block, "  of that, policies leave %s: other processes may share a limit\n",
+		put(block, "  of that, programs are told %s\n",
 		    cw_human_size(taken, facts->left));
 	}
 }
@@ -236,12 +236,13 @@ static const char *advice(const struct facts *facts)
 			       request->requested > facts->limit - facts->taken)) {
 		return "the limit refuses it: raise it, or have -p retry wait for a free";
 	}
-	if (facts->lowered && request->requested > facts->left) {
-		return "what other processes have of the limit that they share with this one: raise "
-		       "it, or have -p retry wait for them";
-	}
 	if (facts->asked && request->requested > facts->total_bytes) {
 		return "it is larger than the device";
+	}
+	if (facts->lowered && request->requested > facts->left &&
+	    request->requested <= facts->free_bytes) {
+		return "a policy leaves less than that, by what other processes have of a limit that "
+		       "they share: raise it, or have -p retry wait for them";
 	}
 	if (facts->asked && request->requested <= facts->free_bytes) {
 		return "there is enough: a policy refuses it, or it is not to be had in one piece "

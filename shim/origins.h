@@ -44,7 +44,7 @@ struct cw_origin {
 	int16_t device;
 	uint16_t policy;  /* who owns it; 0 is the driver */
 	uint64_t context;
-	uint64_t site;    /* return address or hash of a stack; 0: not recorded */
+	uint64_t site;    /* return address, or a stack (stacks.h); 0: not recorded */
 };
 
 _Static_assert(sizeof(struct cw_origin) == 24, "compared as three words");

@@ -29,8 +29,8 @@ enum {
 	CW_PLAIN_ASKS = 1u << 1,     /* a policy admits, serves, or hears of frees before */
 	CW_PLAIN_BUDGET = 1u << 2,
 	CW_PLAIN_PROGRAM = 1u << 3,  /* the program's own handler, which comes and goes */
+	CW_PLAIN_RESULT = 1u << 4,   /* the ledger is watched, which plain calls do not tell */
 	CW_PLAIN_STACKS = 1u << 5,   /* call sites are stacks, which take time */
-	CW_PLAIN_RESULT = 1u << 4,   /* the ledger is mirrored, which plain calls do not do */
 };
 
 extern CW_HIDDEN uint32_t cw_plain_reasons_; /* 0: calls may be plain */

@@ -79,13 +79,12 @@ static inline int quiet_allocate(int fd, size_t size)
 	return error;
 }
 
-/* Whether a write to it can bring one of the signals: not to a file without a limit. */
-static inline bool quiet_write_is_needed(int fd)
+/* Whether a write to a file can bring SIGXFSZ; the program may set the limit at any time. */
+static inline bool quiet_write_is_limited(void)
 {
 	struct rlimit limit;
 
-	return lseek(fd, 0, SEEK_CUR) < 0 || getrlimit(RLIMIT_FSIZE, &limit) != 0 ||
-	       limit.rlim_cur != RLIM_INFINITY;
+	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;
 }
 
 #endif

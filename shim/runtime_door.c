@@ -19,10 +19,6 @@ static bool heard(enum cw_hook_id hook, void *real)
 {
 	static _Atomic(void *) known[CW_HOOK_COUNT];
 
-	/* Where that door is off, the runtime is as alone as one that it does not hear. */
-	if (CW_UNLIKELY(cw_config.driver_off)) {
-		return false;
-	}
 	if (CW_LIKELY(atomic_load_explicit(&known[hook], memory_order_relaxed) == real)) {
 		return true;
 	}
@@ -57,7 +53,7 @@ static bool only_forwards(void)
 
 bool cw_runtime_is_alone(enum cw_hook_id hook, void *real)
 {
-	return CW_UNLIKELY(!heard(hook, real)) && !only_forwards();
+	return !only_forwards() && CW_UNLIKELY(!heard(hook, real));
 }
 
 struct cw_named cw_runtime_name(enum cw_hook_id hook, const void *site, void *real)
@@ -193,7 +189,7 @@ cudaError_t cw_cuda_set_device(enum cw_hook_id hook, const void *site, int devic
 		return cudaErrorSymbolNotFound;
 	}
 	result = real(device);
-	if (!heard(hook, (void *)real)) {
+	if (!only_forwards() && !heard(hook, (void *)real)) {
 		cw_heard_current_lost();
 	}
 	return result;

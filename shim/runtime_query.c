@@ -52,7 +52,8 @@ cudaError_t cw_cuda_mem_get_info(enum cw_hook_id hook, const void *site, size_t 
 	if (real == NULL) {
 		return cudaErrorSymbolNotFound;
 	}
-	if (!door_open() || cw_runtime_hearing((void *)real) != CW_RUNTIME_ALONE || !cw_query_wanted()) {
+	if (!door_open() || cw_runtime_hearing((void *)real) != CW_RUNTIME_ALONE ||
+	    !cw_query_wanted()) {
 		return named_get_info(real, hook, site, ret_free, ret_total);
 	}
 	cw_thread.silent++;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtimes.h"
 
+#include "config.h"
 #include "elf_read.h"
 
 /* Eight at once is more than anybody loads; a ninth is left alone, like a stranger's. */
@@ -147,7 +148,7 @@ static CW_COLD enum cw_hearing wake(struct runtime *runtime, const void *runtime
 									   : CW_RUNTIME_ALONE;
 }
 
-enum cw_hearing cw_runtime_hearing(const void *runtime_function)
+static enum cw_hearing hearing_of(const void *runtime_function)
 {
 	uintptr_t address = (uintptr_t)runtime_function;
 
@@ -169,4 +170,12 @@ enum cw_hearing cw_runtime_hearing(const void *runtime_function)
 			       ? CW_RUNTIME_ALONE : wake(runtime, runtime_function);
 	}
 	return CW_RUNTIME_ALONE;
+}
+
+/* Where the driver door is off, the runtime is as alone as one that it does not hear. */
+enum cw_hearing cw_runtime_hearing(const void *runtime_function)
+{
+	enum cw_hearing hearing = hearing_of(runtime_function);
+
+	return cw_config.driver_off && hearing == CW_RUNTIME_HEARD ? CW_RUNTIME_ALONE : hearing;
 }

@@ -13,8 +13,11 @@
 #include "old_glibc.h"
 #include "origins.h"
 
-/* More call sites than this are summed up in none: a program has a few hundred. */
-enum { TABLE_SIZE = 8192, TABLE_LIMIT = TABLE_SIZE * 3 / 4 };
+/*
+ * A program has a few hundred call sites. What there is beyond this number is summed up by call, at
+ * "an unknown place", for which there is always room.
+ */
+enum { TABLE_SIZE = 8192, TABLE_LIMIT = TABLE_SIZE * 3 / 4, UNKNOWN_LIMIT = TABLE_LIMIT + 1024 };
 
 struct table {
 	struct cw_site *entries;
@@ -37,7 +40,7 @@ static struct cw_site *find(struct table *table, const struct cw_origin *origin)
 		struct cw_site *entry = &table->entries[at % TABLE_SIZE];
 
 		if (entry->count == 0) {
-			if (table->used == TABLE_LIMIT) {
+			if (table->used >= (origin->site != 0 ? TABLE_LIMIT : UNKNOWN_LIMIT)) {
 				return NULL;
 			}
 			table->used++;
@@ -64,6 +67,12 @@ static bool add(const struct cw_record *record, void *argument)
 		return true;
 	}
 	entry = find(table, origin);
+	if (entry == NULL) {
+		struct cw_origin unknown = *origin;
+
+		unknown.site = 0;
+		entry = find(table, &unknown);
+	}
 	if (entry != NULL) {
 		entry->bytes += record->size;
 		entry->count++;

@@ -13,6 +13,7 @@
 
 enum {
 	/* Below the program's call lie our own frames, and those of policies it came through. */
+	OWN_FRAMES = 12,
 	OWN_FRAMES_MAX = 32,
 	ARENA_WORDS = 1 << 20,
 	BUCKETS = 1 << 14,
@@ -53,6 +54,9 @@ void cw_stacks_open(unsigned int depth)
 	void *frame[1];
 	void *memory;
 
+	if (depth < 2) {
+		return; /* the call alone, as ever */
+	}
 	/* The first call loads libgcc_s.so.1, which holds what walks; later ones take no memory. */
 	if (backtrace(frame, 1) != 1) {
 		cw_message(CW_ERROR, "CUWEIR_STACK: there is no libgcc_s.so.1 that walks stacks; want "
@@ -109,6 +113,16 @@ static const struct stack *intern(const uint64_t *frames, unsigned int count)
 	return stack;
 }
 
+static CW_COLD void tell_full(void)
+{
+	static bool told;
+
+	if (!__atomic_exchange_n(&told, true, __ATOMIC_RELAXED)) {
+		cw_message(CW_ERROR, "CUWEIR_STACK: there is no room for more stacks; call sites are "
+				     "single addresses from now on, want fewer frames");
+	}
+}
+
 uint64_t cw_stack_take_(const void *site)
 {
 	void *found[OWN_FRAMES_MAX + CW_STACK_MAX];
@@ -116,13 +130,17 @@ uint64_t cw_stack_take_(const void *site)
 	const struct stack *stack;
 	unsigned int count = 0;
 	int saved_errno = errno;
-	int walked = backtrace(found, OWN_FRAMES_MAX + (int)cw_stack_depth_);
+	int walked = 0;
 	int first = 0;
 
-	errno = saved_errno;
-	while (first < walked && found[first] != site) {
-		first++;
+	/* As a rule few frames are our own; each that is walked costs. */
+	for (int own = OWN_FRAMES; own <= OWN_FRAMES_MAX && first == walked;
+	     own += OWN_FRAMES_MAX - OWN_FRAMES) {
+		walked = backtrace(found, own + (int)cw_stack_depth_);
+		for (first = 0; first < walked && found[first] != site; first++) {
+		}
 	}
+	errno = saved_errno;
 	for (; first < walked && count < cw_stack_depth_; first++) {
 		frames[count++] = (uint64_t)(uintptr_t)found[first];
 	}
@@ -132,7 +150,11 @@ uint64_t cw_stack_take_(const void *site)
 	cw_lock_acquire(&lock);
 	stack = intern(frames, count);
 	cw_lock_release(&lock);
-	return stack != NULL ? (uint64_t)(uintptr_t)stack : (uint64_t)(uintptr_t)site;
+	if (stack == NULL) {
+		tell_full();
+		return (uint64_t)(uintptr_t)site;
+	}
+	return (uint64_t)(uintptr_t)stack;
 }
 
 unsigned int cw_stack_frames(uint64_t site)

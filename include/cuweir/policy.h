@@ -565,7 +565,8 @@ struct cuweir_policy {
 	 * question that a policy asks within a callback gets the driver's figures. Asked of
 	 * cuMemGetInfo, cuDeviceTotalMem, cudaMemGetInfo, cudaGetDeviceProperties and
 	 * nvmlDeviceGetMemoryInfo; the device is CUDA's ordinal in each case, which for NVML
-	 * is known by UUID, once CUDA has been initialized. NULL: as it is.
+	 * is known by UUID, once CUDA has been initialized. Asked also for the message about an
+	 * allocation that has failed for good, with that call. NULL: as it is.
 	 */
 	void (*memory_info)(void *state, struct cuweir_memory_info *info);
 

@@ -132,10 +132,16 @@ class OutOfMemory(Case):
         text = self.block("alloc a 200K; expect 2 alloc b 200K; free a", *options, env=place)
         self.assertEqual(other.wait(), 0)
         other.stdout.close()
-        self.assertIn("  of that, policies leave 124.0 KiB: other processes may share a limit\n",
-                      text)
-        self.assertIn("  try: what other processes have of the limit that they share with this "
-                      "one: raise it, or have -p retry wait for them\n", text)
+        self.assertIn("  of that, programs are told 124.0 KiB\n", text)
+        self.assertIn("  try: a policy leaves less than that, by what other processes have of a "
+                      "limit that they share: raise it, or have -p retry wait for them\n", text)
+
+    def test_less_is_told(self):
+        """Of a full device it is not the policies that leave nothing."""
+        text = self.block("alloc a 900M; expect 2 alloc b 200M", "-p",
+                          "limit:4GiB,safety=256MiB")
+        self.assertIn("  of that, programs are told 0 B\n", text)
+        self.assertIn("  try: give back what the largest holders keep;", text)
 
     def test_larger_than_the_device(self):
         text = self.block("expect 2 alloc b 2G")

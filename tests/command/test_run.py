@@ -200,6 +200,15 @@ class Watching(Case):
                     self.assertEqual(len(file.read().splitlines()), lines)
                 os.unlink(rows)
 
+    def test_contexts_that_end(self):
+        """While other threads' run out of memory, and their handles come again at once."""
+        for options in ((), ("-p", "pool"), ("-p", "spill"), ("-p", "pool", "-p",
+                                                               "retry:max=1,backoff=1us..2us"),
+                        ("-p", "limit:512MiB", "-p", "pool", "-d", "-o", "/dev/null")):
+            with self.subTest(options=options):
+                result = cuweir("run", "-q", "--sim", "1G", *options, f"{APPS}/contexts", "300")
+                self.assertEqual((result.status, result.out), (0, "wrong 0\n"), result.err)
+
     def test_cancelled_threads(self):
         for options in (("-d", "-o", "/dev/null"), ("-p", "log", "-o", "/dev/null"),
                         ("-p", f"log:flush=block,rotate=16K,file={self.directory}/rows"),
