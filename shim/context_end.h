@@ -34,6 +34,9 @@ void cw_context_end_wait(CUcontext context);
 
 void cw_context_end_postfork_child(void);
 
+/* False also where nobody can be asked: while a capture is open. */
+bool cw_primary_is_active(CUdevice dev);
+
 /*
  * One reference to a device's primary context is given up by `perform`, whichever call that is;
  * with the last the context ends. driver_context.c.

@@ -237,7 +237,7 @@ CUresult cw_primary_ctx_retain(enum cw_hook_id hook, const void *site, CUcontext
 }
 
 /* References that no door heard of keep a context alive after the last one we know. */
-static bool is_active(CUdevice dev)
+bool cw_primary_is_active(CUdevice dev)
 {
 	get_state_fn get_state = (get_state_fn)cw_real_of(CW_HOOK_cuDevicePrimaryCtxGetState);
 	unsigned int flags;
@@ -271,7 +271,7 @@ CUresult cw_primary_give_up(enum cw_hook_id hook, const void *site, CUdevice dev
 	if (result != CUDA_SUCCESS) {
 		cw_heard_primary_reference(dev);
 	}
-	ended = cw_batch_gone(result) && (result != CUDA_SUCCESS || !is_active(dev));
+	ended = cw_batch_gone(result) && (result != CUDA_SUCCESS || !cw_primary_is_active(dev));
 	if (ended) {
 		cw_heard_primary_reset(dev);
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime_alone.h"
 
+#include "chain.h"
 #include "context_end.h"
 #include "driver_door.h"
 #include "elf_read.h"
@@ -212,7 +213,10 @@ static void deliver(const struct alone_request *alone)
 	}
 }
 
-/* As at the driver door, and only where a context is there for the policy to work in. */
+/*
+ * As at the driver door, and only where a context is there for the policy to work in: one that was
+ * reset is current none the less, and made anew by the runtime's own call alone.
+ */
 static bool is_servable(const struct cw_request *request, const struct cw_alone *arguments)
 {
 	const void *context = (request->flags & CUWEIR_EVENT_STREAM_ORDERED) != 0
@@ -220,7 +224,8 @@ static bool is_servable(const struct cw_request *request, const struct cw_alone 
 	unsigned int plain = request->kind == CUWEIR_KIND_MANAGED ? cudaMemAttachGlobal : 0;
 
 	return context != NULL && arguments->pitch == NULL && arguments->pitched == NULL &&
-	       arguments->flags == plain;
+	       arguments->flags == plain &&
+	       (!cw_chain.has_allocator || cw_primary_is_active(request->device));
 }
 
 cudaError_t cw_alone_allocate(enum cw_hook_id hook, const void *site, void *real,
