@@ -276,3 +276,52 @@ CUresult cw_get_proc_address(enum cw_hook_id hook, const void *site, const char 
 	}
 	return result;
 }
+
+/* ---- closing -------------------------------------------------------------------------------- */
+
+typedef int (*close_fn)(void *handle);
+
+/*
+ * What stands behind us: another interposer's, in the end libc's. By tables: dlerror stays. Without
+ * anything behind, as in another namespace, what there is.
+ */
+static close_fn find_close(void)
+{
+	const struct link_map *own = cw_home_of((const void *)(uintptr_t)&cw_hooks).object;
+	void *anywhere = NULL;
+	bool past_own = false;
+
+	for (const struct link_map *object = cw_elf_first(); object != NULL;
+	     object = object->l_next) {
+		void *found = object != own ? cw_elf_symbol(object, "dlclose") : NULL;
+
+		if (found != NULL && past_own) {
+			return (close_fn)found;
+		}
+		anywhere = anywhere != NULL ? anywhere : found;
+		past_own |= object == own;
+	}
+	return (close_fn)anywhere;
+}
+
+/* A library that has gone may come again elsewhere, and another one to where it was. */
+CW_EXPORT int dlclose(void *handle)
+{
+	static _Atomic(close_fn) known;
+	close_fn real = atomic_load_explicit(&known, memory_order_relaxed);
+	int saved_errno;
+	int result;
+
+	if (real == NULL) {
+		real = find_close();
+		if (real == NULL) {
+			return -1;
+		}
+		atomic_store_explicit(&known, real, memory_order_relaxed);
+	}
+	result = real(handle);
+	saved_errno = errno;
+	cw_resolve_closed();
+	errno = saved_errno;
+	return result;
+}

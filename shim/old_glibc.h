@@ -24,7 +24,6 @@
 #endif
 
 CW_OLD(dlopen, "2.2.5");
-CW_OLD(dlclose, "2.2.5");
 CW_OLD(dlerror, "2.2.5");
 CW_OLD(dladdr, "2.2.5");
 CW_OLD(dladdr1, "2.3.3");

@@ -22,6 +22,8 @@ struct walk {
 	char linked[64];          /* the runtime that the object at `address` names */
 	bool defined;
 	bool driver_seen;         /* the first driver in load order has been come by */
+	bool nvml_seen;
+	uint32_t runtimes_seen;   /* a bit for each slot */
 	bool home_seen;           /* a library that should have the hook's function is loaded */
 	bool past_own;            /* the walk has come by ourselves */
 	void *real;
@@ -221,6 +223,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument)
 	}
 	if (family == CW_FAMILY_RUNTIME) {
 		slot = slot_of(info);
+		walk->runtimes_seen |= slot != CW_NO_RUNTIME ? 1u << slot : 0;
 		if (walk->first == CW_NO_RUNTIME && slot != CW_NO_RUNTIME) {
 			walk->first = slot;
 			cw_runtime_see_first(slot);
@@ -230,6 +233,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument)
 			walk->named = slot;
 		}
 	}
+	walk->nvml_seen |= family == CW_FAMILY_NVML;
 	if (family == CW_FAMILY_DRIVER && !walk->driver_seen) {
 		walk->driver_seen = true;
 		see_driver(&object);
@@ -342,6 +346,35 @@ void *cw_resolve(enum cw_hook_id hook)
 	 * not kept: by its look-up, the real one will be known from the next call on.
 	 */
 	return walk.home_seen ? walk.real : walk.behind;
+}
+
+static void forget_door(enum cw_door door)
+{
+	for (unsigned int hook = 0; hook < CW_HOOK_COUNT; hook++) {
+		if (cw_hooks[hook].door == door) {
+			cw_real_set((enum cw_hook_id)hook, NULL);
+		}
+	}
+}
+
+void cw_resolve_closed(void)
+{
+	struct walk walk = { .hook = CW_HOOK_NONE };
+
+	/* Of a process without CUDA nothing is known. */
+	if (!cw_real_is_known(CW_HOOK_cuGetProcAddress) &&
+	    !cw_real_is_known(CW_HOOK_cuGetProcAddress_v2) &&
+	    !cw_real_is_known(CW_HOOK_cuMemAlloc_v2) && !cw_runtimes_any()) {
+		return;
+	}
+	walk_objects(&walk);
+	cw_runtimes_forget(walk.runtimes_seen);
+	if (!walk.driver_seen) {
+		forget_door(CW_DOOR_DRIVER);
+	}
+	if (!walk.nvml_seen) {
+		forget_door(CW_DOOR_NVML);
+	}
 }
 
 void *cw_resolve_in(enum cw_hook_id hook, int runtime)

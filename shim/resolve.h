@@ -80,6 +80,9 @@ static inline void cw_real_set(enum cw_hook_id hook, void *real)
  */
 void *cw_real_runtime(enum cw_hook_id hook, const void *site);
 
+/* After a library may have been unloaded: what was known of it is forgotten. */
+void cw_resolve_closed(void);
+
 /* Around a fork: see resolve.c. */
 void cw_resolve_prefork(void);
 void cw_resolve_postfork_parent(void);

@@ -15,6 +15,9 @@ struct runtime {
 	_Atomic(void *) real[CW_HOOK_COUNT];
 };
 
+/* In the place of `low`, which it is below: the library was unloaded, and the slot is free. */
+#define GONE 1u
+
 static struct runtime runtimes[RUNTIME_SLOTS];
 static _Atomic(int) first_runtime = CW_NO_RUNTIME;
 
@@ -31,21 +34,60 @@ static _Atomic(uint64_t) sites[SITE_SLOTS];
 
 int cw_runtime_slot(uintptr_t low, uintptr_t high)
 {
+	int unused = CW_NO_RUNTIME;
+
 	for (int slot = 0; slot < RUNTIME_SLOTS; slot++) {
 		struct runtime *runtime = &runtimes[slot];
 		uintptr_t held = atomic_load_explicit(&runtime->low, memory_order_relaxed);
 
-		if (held == 0) {
-			atomic_store_explicit(&runtime->high, high, memory_order_relaxed);
-			atomic_store_explicit(&runtime->low, low, memory_order_release);
-			return slot;
-		}
 		if (held == low &&
 		    high == atomic_load_explicit(&runtime->high, memory_order_relaxed)) {
 			return slot;
 		}
+		if (held <= GONE && unused == CW_NO_RUNTIME) {
+			unused = slot;
+		}
+		if (held == 0) {
+			break;
+		}
 	}
-	return CW_NO_RUNTIME;
+	if (unused != CW_NO_RUNTIME) {
+		atomic_store_explicit(&runtimes[unused].high, high, memory_order_relaxed);
+		atomic_store_explicit(&runtimes[unused].low, low, memory_order_release);
+	}
+	return unused;
+}
+
+bool cw_runtimes_any(void)
+{
+	return atomic_load_explicit(&runtimes[0].low, memory_order_relaxed) != 0;
+}
+
+static void forget_runtime(struct runtime *runtime)
+{
+	atomic_store_explicit(&runtime->low, GONE, memory_order_relaxed);
+	atomic_store_explicit(&runtime->high, 0, memory_order_relaxed);
+	atomic_store_explicit(&runtime->heard, false, memory_order_relaxed);
+	atomic_store_explicit(&runtime->woken, false, memory_order_relaxed);
+	for (unsigned int hook = 0; hook < CW_HOOK_COUNT; hook++) {
+		atomic_store_explicit(&runtime->real[hook], NULL, memory_order_relaxed);
+	}
+}
+
+void cw_runtimes_forget(uint32_t seen)
+{
+	for (int slot = 0; slot < RUNTIME_SLOTS; slot++) {
+		if ((seen & 1u << slot) == 0 &&
+		    atomic_load_explicit(&runtimes[slot].low, memory_order_relaxed) > GONE) {
+			if (slot == atomic_load_explicit(&first_runtime, memory_order_relaxed)) {
+				cw_runtime_see_first(CW_NO_RUNTIME);
+			}
+			forget_runtime(&runtimes[slot]);
+		}
+	}
+	for (unsigned int i = 0; i < SITE_SLOTS; i++) {
+		atomic_store_explicit(&sites[i], 0, memory_order_relaxed);
+	}
 }
 
 void cw_runtime_see_first(int slot)

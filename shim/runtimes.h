@@ -16,6 +16,15 @@ int cw_runtime_slot(uintptr_t low, uintptr_t high);
 /* Told the first runtime in load order by each walk; another only after that was unloaded. */
 void cw_runtime_see_first(int slot);
 
+/* Whether any has been seen. */
+bool cw_runtimes_any(void);
+
+/*
+ * Forgets those that are in no bit of `seen`, a bit for each slot, and all call sites: other code may
+ * lie there now.
+ */
+void cw_runtimes_forget(uint32_t seen);
+
 /* The function of a hook in one runtime; not stored. */
 void *cw_resolve_in(enum cw_hook_id hook, int runtime);
 

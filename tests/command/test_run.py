@@ -200,6 +200,15 @@ class Watching(Case):
                     self.assertEqual(len(file.read().splitlines()), lines)
                 os.unlink(rows)
 
+    def test_runtime_opened_again(self):
+        """Elsewhere, more often than there are places to remember, beside libraries that call it."""
+        for more in ((), ("moving",)):
+            for options in ((), ("-d", "-o", "/dev/null")):
+                result = cuweir("run", "--sim", "1G", *options, f"{APPS}/reopen",
+                                f"{APPS}/reopen_plugin.so", "libcudart.so.13", "20", *more)
+                self.assertEqual((result.status, result.out, result.err),
+                                 (0, "failed 0, places 20\n", ""))
+
     def test_contexts_that_end(self):
         """While other threads' run out of memory, and their handles come again at once."""
         for options in ((), ("-p", "pool"), ("-p", "spill"), ("-p", "pool", "-p",
