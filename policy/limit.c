@@ -108,8 +108,11 @@ static void on_allocated(void *state, uint64_t size, const struct cuweir_event *
 		return;
 	}
 	struct claim *claim = claim_of(event);
-	uint64_t claimed = claim->limit == limit ? claim->bytes : 0;
 	int device = limit_shared_device(limit, event->device);
+	if (claim->limit == limit && claim->device != device) {
+		give_claim_back(limit, claim); /* it turned out to be on another one */
+	}
+	uint64_t claimed = claim->limit == limit ? claim->bytes : 0;
 	claim->limit = claim->limit == limit ? NULL : claim->limit;
 	if (device >= 0 && event->charged > claimed) {
 		shared_add(&limit->shared, device, event->charged - claimed);

@@ -205,6 +205,7 @@ int limit_set_budgets(struct limit *limit, bool may_init)
 int limit_shared_device(struct limit *limit, int device)
 {
 	unsigned char identity[16] = { 0 };
+	bool is_known = true;
 	void *uuid = NULL;
 	int known = atomic_load(&limit->shared_devices[device]);
 	if (known != 0) {
@@ -214,9 +215,10 @@ int limit_shared_device(struct limit *limit, int device)
 	     limit->host->driver_function(limit->host, "cuDeviceGetUuid", &uuid) != 0) ||
 	    ((uuid_fn)uuid)(identity, device) != CUWEIR_SUCCESS) {
 		snprintf((char *)identity, sizeof(identity), "device %d", device);
+		is_known = false; /* later, perhaps */
 	}
 	int found = shared_device(&limit->shared, identity);
-	if (found >= 0) {
+	if (found >= 0 && is_known) {
 		atomic_store(&limit->shared_devices[device], found + 1);
 	}
 	return found;

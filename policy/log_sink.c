@@ -135,7 +135,7 @@ static __attribute__((noinline)) int write_rotating(struct log_sink *sink, const
 {
 	pthread_mutex_lock(&sink->rotation);
 	int error = write_rows(sink, bytes, length);
-	sink->written += length;
+	sink->written += error == 0 ? length : 0;
 	if (sink->written >= sink->options.rotate) {
 		int failed = log_files_rotate(sink);
 		error = error != 0 ? error : failed;

@@ -193,11 +193,11 @@ static int write_all(int fd, const char *text, size_t length)
 	while (length > 0 && error == 0) {
 		ssize_t written = quiet_write(fd, text, length);
 
-		if (written >= 0) {
+		if (written > 0) {
 			text += written;
 			length -= (size_t)written;
-		} else if (errno != EINTR) {
-			error = errno;
+		} else if (written == 0 || errno != EINTR) {
+			error = written == 0 ? EIO : errno;
 		}
 	}
 	errno = saved_errno;

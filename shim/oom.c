@@ -18,7 +18,7 @@
 #include "where.h"
 
 enum { BLOCKS_SHOWN = 3, SECONDS_BETWEEN = 10, HOLDERS_SHOWN = 5, HOLDERS_CALLERS = 3,
-       BLOCK_SIZE = 8192 };
+       BLOCK_SIZE = 12288 };
 
 typedef CUresult (*get_info_fn)(size_t *, size_t *);
 
