@@ -131,6 +131,7 @@ static bool all_zero(const unsigned char *bytes, size_t size)
 static const char *check_table(const struct cuweir_policy *entry, char *buffer, size_t size)
 {
 	const size_t least = offsetof(struct cuweir_policy, open);
+	const size_t known = offsetof(struct cuweir_policy, reserved);
 
 	if (entry->struct_size < least) {
 		cw_format(buffer, size, "struct_size is %zu; want sizeof(struct cuweir_policy)",
@@ -144,9 +145,9 @@ static const char *check_table(const struct cuweir_policy *entry, char *buffer, 
 			  entry->version, CUWEIR_POLICY_VERSION);
 		return buffer;
 	}
-	if (entry->struct_size > sizeof(*entry) &&
-	    !all_zero((const unsigned char *)entry + sizeof(*entry),
-		      entry->struct_size - sizeof(*entry))) {
+	/* From where our own entries end: those that were kept back for later are among them. */
+	if (entry->struct_size > known &&
+	    !all_zero((const unsigned char *)entry + known, entry->struct_size - known)) {
 		cw_format(buffer, size, "it has callbacks that this cuweir does not know; want a "
 					"newer cuweir, or the policy built with this one's header");
 		return buffer;

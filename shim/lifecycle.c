@@ -129,9 +129,13 @@ static void open_all(void)
  */
 static bool wait_for_opening(void)
 {
+	static bool given_up; /* once is enough, of all threads */
 	struct timespec deadline;
 	long result = 0;
 
+	if (__atomic_load_n(&given_up, __ATOMIC_RELAXED)) {
+		return true;
+	}
 	clock_gettime(CLOCK_MONOTONIC, &deadline);
 	deadline.tv_sec += 5;
 	/* A signal is no reason to go on without the policies. */
@@ -142,6 +146,11 @@ static bool wait_for_opening(void)
 		if (result < 0 && errno != ETIMEDOUT) {
 			result = 0;
 		}
+	}
+	if (result < 0 && !__atomic_exchange_n(&given_up, true, __ATOMIC_RELAXED)) {
+		cw_message(CW_ERROR, "policies are still being opened after 5 s, by a thread that waits "
+				     "for this one, as for a constructor: calls go on without them "
+				     "meanwhile");
 	}
 	return true;
 }

@@ -174,10 +174,12 @@ static void good_plugins(void **state)
 		  .err = "tables later 0\ntables later 0\n" },
 		{ { .row = "set_callbacks: what no policy could have leaves the first one",
 		    .environment = { "CUWEIR_POLICY=" PLUGINS "tables.so:null;" PLUGINS
-				     "tables.so:small;" PLUGINS "tables.so:half" },
+				     "tables.so:small;" PLUGINS "tables.so:half;" PLUGINS
+				     "tables.so:filled" },
 		    .script = PAIR "; managed m 4096; free m" },
-		  .err = "tables null 1\ntables small 1\ntables half 1\n"
-			 "tables first 800\ntables first 800\ntables first 800\n" },
+		  .err = "tables null 1\ntables small 1\ntables half 1\ntables filled 1\n"
+			 "tables first 800\ntables first 800\ntables first 800\n"
+			 "tables first 800\n" },
 		{ { .row = "a policy with the deprecated failure callback",
 		    .environment = { "CUWEIR_POLICY=" PLUGINS "legacy_failure.so",
 				     "CUWEIR_SIM_FAIL=alloc:1-2=2" },

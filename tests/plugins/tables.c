@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A policy that changes its table in open, by set_callbacks: to what its arguments say, "null",
- * "small" (a struct_size that no table has), "half" (an allocator that gives nothing back) or
+ * "small" (a struct_size that no table has), "filled" (an entry of a later header), "half" (an allocator that gives nothing back) or
  * "later" (a good one); and again in its callback, when it is too late. It says what each call
  * returned, "tables first" in the exported callback and "tables later" in the other one.
  */
@@ -38,8 +38,14 @@ static void *take(void *state, uint64_t size, uint64_t alignment, uint32_t flags
 
 static const struct cuweir_allocator half = { .struct_size = sizeof(half), .allocate_async = take };
 
+static void later(void)
+{
+}
+
 static const struct cuweir_policy tables[] = {
 	{ .struct_size = 4, .version = CUWEIR_POLICY_VERSION, .name = "small" },
+	{ .struct_size = sizeof(struct cuweir_policy), .version = CUWEIR_POLICY_VERSION,
+	  .name = "filled", .reserved = { later } },
 	{ .struct_size = sizeof(struct cuweir_policy), .version = CUWEIR_POLICY_VERSION,
 	  .name = "half", .allocator = &half },
 	{ .struct_size = sizeof(struct cuweir_policy), .version = CUWEIR_POLICY_VERSION,
