@@ -126,12 +126,14 @@ class OutOfMemory(Case):
         options = ("-l", "1M,shared=oom")
         place = {"XDG_RUNTIME_DIR": self.directory}
         other = subprocess.Popen([CUWEIR, "run", "--sim", "1GiB", *options, SCENARIO, "dlsym",
-                                  "alloc a 700K; echo ready; sleep 1000"], text=True,
+                                  "alloc a 700K; echo ready; sleep 60000"], text=True,
                                  stdout=subprocess.PIPE, env=environment(**place))
-        self.assertEqual(other.stdout.readline(), "ready\n")
-        text = self.block("alloc a 200K; expect 2 alloc b 200K; free a", *options, env=place)
-        self.assertEqual(other.wait(), 0)
-        other.stdout.close()
+        try:
+            self.assertEqual(other.stdout.readline(), "ready\n")
+            text = self.block("alloc a 200K; expect 2 alloc b 200K; free a", *options, env=place)
+        finally:
+            other.kill()
+            other.communicate()
         self.assertIn("  of that, programs are told 124.0 KiB\n", text)
         self.assertIn("  try: a policy leaves less than that, by what other processes have of a "
                       "limit that they share: raise it, or have -p retry wait for them\n", text)
