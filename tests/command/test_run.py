@@ -332,7 +332,7 @@ class Watching(Case):
              "os.wait(); os._exit(0)", 9),
             ("p = take()\nif os.fork() == 0: os._exit(0)\nos.wait(); give(p); os._exit(0)", 0),
             ("r, w = os.pipe()\n"
-             "if os.fork() == 0: take(); os.write(w, b'x'); os.closerange(0, 3); time.sleep(2)\n"
+             "if os.fork() == 0: take(); os.write(w, b'x'); os.closerange(0, 3); time.sleep(20)\n"
              "os.read(r, 1)", 0),
         ):
             with self.subTest(code=code):
