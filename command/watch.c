@@ -57,23 +57,12 @@ static void forward_signals(void)
 	}
 }
 
-/* In which namespace of pids this process is, as slots have it; 0: unknown. */
-static unsigned long long own_namespace(void)
-{
-	char text[64];
-	ssize_t length = readlink("/proc/self/ns/pid", text, sizeof(text) - 1);
-	unsigned long long number = 0;
-
-	text[length > 0 ? length : 0] = '\0';
-	return sscanf(text, "pid:[%llu]", &number) == 1 ? number : 0;
-}
-
 /*
  * By its pid, unless that is another process's by now. One that waits for its parent to ask for
  * its status is at its end, if all its threads are. Of what another namespace calls so nothing
  * is known here: it counts as ended.
  */
-static bool still_runs(const struct cw_result_slot *slot, unsigned long long here)
+static bool still_runs(const struct cw_result_slot *slot, uint64_t here)
 {
 	char name[64];
 	char text[1024] = "";
@@ -104,7 +93,7 @@ static bool still_runs(const struct cw_result_slot *slot, unsigned long long her
 static unsigned long long findings(const struct cw_result_file *file)
 {
 	uint64_t taken = __atomic_load_n(&file->taken, __ATOMIC_RELAXED);
-	unsigned long long here = own_namespace();
+	uint64_t here = cw_result_namespace();
 	unsigned long long sum = 0;
 
 	if (taken > CW_RESULT_SLOTS) {

@@ -271,21 +271,18 @@ static bool is_of_home(struct pool_block *block, const void *argument)
 	return block->home == argument;
 }
 
-/* Under the lock that pool_forget_home looks at it under. */
-static bool is_gone(struct pool_block *block)
-{
-	__atomic_store_n(&block->held, false, __ATOMIC_RELAXED);
-	return block->gone;
-}
-
-bool pool_claim(struct pool *pool, struct pool_block *block)
+/* Under the lock that pool_forget_home looks at it under. False: it is gone, and spared. */
+static bool end_hold(struct pool *pool, struct pool_block *block, bool keep)
 {
 	struct pool_shard *shard = shard_of(pool, block->memory);
 	bool gone;
 
 	pool_lock_acquire(&shard->lock);
-	gone = is_gone(block);
-	if (!gone) {
+	__atomic_store_n(&block->held, false, __ATOMIC_RELAXED);
+	gone = block->gone;
+	if (!gone && keep) {
+		pool_keep(pool, block);
+	} else if (!gone) {
 		unlink_block(shard, block);
 	}
 	pool_lock_release(&shard->lock);
@@ -295,20 +292,14 @@ bool pool_claim(struct pool *pool, struct pool_block *block)
 	return !gone;
 }
 
+bool pool_claim(struct pool *pool, struct pool_block *block)
+{
+	return end_hold(pool, block, false);
+}
+
 void pool_keep_held(struct pool *pool, struct pool_block *block)
 {
-	struct pool_shard *shard = shard_of(pool, block->memory);
-	bool gone;
-
-	pool_lock_acquire(&shard->lock);
-	gone = is_gone(block);
-	if (!gone) {
-		pool_keep(pool, block);
-	}
-	pool_lock_release(&shard->lock);
-	if (gone) {
-		pool_block_spare(pool, block);
-	}
+	(void)end_hold(pool, block, true);
 }
 
 /* Where it is in it: others are handed out. */

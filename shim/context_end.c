@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "context_end.h"
 
-#include <string.h>
 #include <time.h>
 
 #include "account.h"
@@ -99,7 +98,7 @@ void cw_context_end_wait(CUcontext context)
 /* Threads of the parent are not there to end theirs. */
 void cw_context_end_postfork_child(void)
 {
-	memset(&ending_lock, 0, sizeof(ending_lock));
+	cw_lock_reset(&ending_lock);
 	ending = NULL;
 	ending_count = 0;
 }

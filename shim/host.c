@@ -7,7 +7,6 @@
 #include "budget.h"
 #include "config.h"
 #include "counts.h"
-#include "elf_read.h"
 #include "ledger.h"
 #include "message.h"
 #include "origins.h"
@@ -198,8 +197,6 @@ static bool host_get_debug(const struct cuweir_host *host)
 static int host_driver_function(const struct cuweir_host *host, const char *symbol,
 				void **ret_function)
 {
-	void *known = cw_real_of(CW_HOOK_cuMemAlloc_v2);
-	const struct link_map *driver;
 	void *function;
 
 	(void)host;
@@ -207,11 +204,7 @@ static int host_driver_function(const struct cuweir_host *host, const char *symb
 		return CUWEIR_ERROR_INVALID_VALUE;
 	}
 	/* The library that holds one of the driver's functions holds them all. */
-	driver = known != NULL ? cw_handle_of(known) : NULL;
-	if (driver == NULL) {
-		return CUWEIR_ERROR_NOT_FOUND;
-	}
-	function = cw_elf_symbol(driver, symbol);
+	function = cw_function_beside(cw_real_of(CW_HOOK_cuMemAlloc_v2), symbol);
 	if (function == NULL) {
 		return CUWEIR_ERROR_NOT_FOUND;
 	}

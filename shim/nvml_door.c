@@ -5,7 +5,6 @@
  */
 #include "bodies.h"
 #include "driver_door.h"
-#include "elf_read.h"
 #include "query.h"
 
 typedef int (*memory_info_fn)(struct cw_nvml_device *, struct cw_nvml_memory *);
@@ -55,16 +54,12 @@ static bool read_uuid(const char *text, unsigned char *ret_bytes)
  */
 static int ordinal_of(const void *real, struct cw_nvml_device *device)
 {
-	const struct link_map *nvml = cw_handle_of(real);
 	cuda_uuid_fn cuda_uuid = (cuda_uuid_fn)cw_real_of(CW_HOOK_cuDeviceGetUuid_v2);
-	nvml_uuid_fn nvml_uuid = NULL;
+	nvml_uuid_fn nvml_uuid = (nvml_uuid_fn)cw_function_beside(real, "nvmlDeviceGetUUID");
 	char text[CW_NVML_UUID_SIZE] = "";
 	unsigned char wanted[UUID_BYTES] = { 0 };
 	CUuuid uuid;
 
-	if (nvml != NULL) {
-		nvml_uuid = (nvml_uuid_fn)cw_elf_symbol(nvml, "nvmlDeviceGetUUID");
-	}
 	if (cuda_uuid == NULL) {
 		cuda_uuid = (cuda_uuid_fn)cw_real_of(CW_HOOK_cuDeviceGetUuid);
 	}

@@ -75,5 +75,5 @@ bool cw_peak_read(int device, unsigned int kind, struct cw_peak *ret)
 void cw_peaks_postfork_child(void)
 {
 	memset(peaks, 0, sizeof(peaks));
-	memset(&lock, 0, sizeof(lock));
+	cw_lock_reset(&lock);
 }

@@ -315,6 +315,11 @@ struct cw_home cw_home_of(const void *address)
 	return walk.home;
 }
 
+void *cw_function_beside(const void *function, const char *name)
+{
+	return cw_elf_symbol(cw_handle_of(function), name);
+}
+
 bool cw_defined_elsewhere(const char *name, const void *caller)
 {
 	struct walk walk = { .address = caller, .name = name, .hook = CW_HOOK_NONE };
@@ -348,7 +353,7 @@ void *cw_resolve(enum cw_hook_id hook)
 	return walk.home_seen ? walk.real : walk.behind;
 }
 
-static void forget_door(enum cw_door door)
+void cw_real_forget(enum cw_door door)
 {
 	for (unsigned int hook = 0; hook < CW_HOOK_COUNT; hook++) {
 		if (cw_hooks[hook].door == door) {
@@ -370,10 +375,10 @@ void cw_resolve_closed(void)
 	walk_objects(&walk);
 	cw_runtimes_forget(walk.runtimes_seen);
 	if (!walk.driver_seen) {
-		forget_door(CW_DOOR_DRIVER);
+		cw_real_forget(CW_DOOR_DRIVER);
 	}
 	if (!walk.nvml_seen) {
-		forget_door(CW_DOOR_NVML);
+		cw_real_forget(CW_DOOR_NVML);
 	}
 }
 

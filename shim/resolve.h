@@ -74,6 +74,12 @@ static inline void cw_real_set(enum cw_hook_id hook, void *real)
 	atomic_store_explicit(&cw_real[hook], real, memory_order_release);
 }
 
+/* All of a door's. */
+void cw_real_forget(enum cw_door door);
+
+/* Another function of the library that holds this one; NULL where there is none. */
+void *cw_function_beside(const void *function, const char *name);
+
 /*
  * The same for a runtime hook called from `site`: where several runtimes are loaded, the one
  * that the caller lies in or is linked to, else the first.

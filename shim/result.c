@@ -40,16 +40,6 @@ static struct cw_result_file *map(const char *path)
 	return memory != MAP_FAILED ? memory : NULL;
 }
 
-static uint64_t number_at(const char *text)
-{
-	uint64_t number = 0;
-
-	for (; *text >= '0' && *text <= '9'; text++) {
-		number = number * 10 + (uint64_t)(*text - '0');
-	}
-	return number;
-}
-
 /* Field 22 of /proc/self/stat, counted from the name's end, which is the second one's. */
 static uint64_t own_start(void)
 {
@@ -66,19 +56,7 @@ static uint64_t own_start(void)
 	for (int field = 2; at != NULL && field < 22; field++) {
 		at = strchr(at + 1, ' ');
 	}
-	return at != NULL ? number_at(at + 1) : 0;
-}
-
-/* "pid:[4026531836]" */
-static uint64_t own_namespace(void)
-{
-	char text[64];
-	ssize_t length = readlink("/proc/self/ns/pid", text, sizeof(text) - 1);
-	const char *at;
-
-	text[length > 0 ? length : 0] = '\0';
-	at = strchr(text, '[');
-	return at != NULL ? number_at(at + 1) : 0;
+	return at != NULL ? cw_result_number(at + 1) : 0;
 }
 
 static struct cw_result_slot *take_slot(void)
@@ -91,7 +69,7 @@ static struct cw_result_slot *take_slot(void)
 	}
 	slot = &file->slots[place];
 	slot->started = own_start();
-	slot->pid_namespace = own_namespace();
+	slot->pid_namespace = cw_result_namespace();
 	__atomic_store_n(&slot->pid, (uint32_t)getpid(), __ATOMIC_RELEASE);
 	return slot;
 }
@@ -152,7 +130,7 @@ void cw_result_open(const char *path)
 
 void cw_result_refused(void)
 {
-	struct cw_result_slot *slot = file != NULL ? slot_now() : NULL;
+	struct cw_result_slot *slot = slot_now();
 
 	if (slot != NULL) {
 		__atomic_fetch_add(&slot->refused, 1, __ATOMIC_RELAXED);
@@ -161,7 +139,7 @@ void cw_result_refused(void)
 
 void cw_result_lost(void)
 {
-	struct cw_result_slot *slot = file != NULL ? slot_now() : NULL;
+	struct cw_result_slot *slot = slot_now();
 
 	if (slot != NULL) {
 		__atomic_store_n(&slot->lost, 1, __ATOMIC_RELAXED);

@@ -7,7 +7,10 @@
 #ifndef CW_RESULT_H
 #define CW_RESULT_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <unistd.h>
 
 #define CW_RESULT_SLOTS 4095
 
@@ -27,6 +30,29 @@ struct cw_result_file {
 	uint64_t unused[7];
 	struct cw_result_slot slots[CW_RESULT_SLOTS];
 };
+
+/* The decimal number that the text begins with; strtoull() has a version that is too new. */
+static inline uint64_t cw_result_number(const char *text)
+{
+	uint64_t number = 0;
+
+	for (; *text >= '0' && *text <= '9'; text++) {
+		number = number * 10 + (uint64_t)(*text - '0');
+	}
+	return number;
+}
+
+/* This process's, of "pid:[4026531836]"; 0: unknown. */
+static inline uint64_t cw_result_namespace(void)
+{
+	char text[64];
+	ssize_t length = readlink("/proc/self/ns/pid", text, sizeof(text) - 1);
+	const char *at;
+
+	text[length > 0 ? length : 0] = '\0';
+	at = strchr(text, '[');
+	return at != NULL ? cw_result_number(at + 1) : 0;
+}
 
 /* Takes a slot for this process; without one nothing is told. Before any call is plain. */
 void cw_result_open(const char *path);

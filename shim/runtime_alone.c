@@ -4,7 +4,6 @@
 #include "chain.h"
 #include "context_end.h"
 #include "driver_door.h"
-#include "elf_read.h"
 
 /* The request of an allocation here carries its arguments, and what the runtime gave back. */
 struct alone_request {
@@ -127,12 +126,9 @@ void cw_alone_locate(struct cw_request *request)
 /* A failure that was mended must not be found in the last error afterwards. */
 void cw_alone_clear_last_error(const struct cw_request *request)
 {
-	const struct link_map *runtime = cw_handle_of(request->real);
-	cw_void_fn get_last_error = NULL;
+	cw_void_fn get_last_error =
+		(cw_void_fn)cw_function_beside(request->real, "cudaGetLastError");
 
-	if (runtime != NULL) {
-		get_last_error = (cw_void_fn)cw_elf_symbol(runtime, "cudaGetLastError");
-	}
 	if (get_last_error != NULL) {
 		cw_thread.silent++;
 		get_last_error();

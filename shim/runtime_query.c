@@ -7,7 +7,6 @@
 #include "bodies.h"
 #include "config.h"
 #include "door_lookup.h"
-#include "elf_read.h"
 #include "lifecycle.h"
 #include "query.h"
 #include "resolve.h"
@@ -107,13 +106,10 @@ cudaError_t cw_cuda_get_device_properties(enum cw_hook_id hook, const void *site
 /* The version that this runtime was made with, and asks the driver for; 0 where it is silent. */
 static int version_of_runtime(const void *real)
 {
-	const struct link_map *runtime = cw_handle_of(real);
-	get_version_fn get_version = NULL;
+	get_version_fn get_version =
+		(get_version_fn)cw_function_beside(real, "cudaRuntimeGetVersion");
 	int version = 0;
 
-	if (runtime != NULL) {
-		get_version = (get_version_fn)cw_elf_symbol(runtime, "cudaRuntimeGetVersion");
-	}
 	if (get_version != NULL && get_version(&version) != cudaSuccess) {
 		version = 0;
 	}

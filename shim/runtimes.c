@@ -2,7 +2,6 @@
 #include "runtimes.h"
 
 #include "config.h"
-#include "elf_read.h"
 
 /* Eight at once is more than anybody loads; a ninth is left alone, like a stranger's. */
 #define RUNTIME_SLOTS 8
@@ -95,11 +94,7 @@ void cw_runtime_see_first(int slot)
 	if (atomic_load_explicit(&first_runtime, memory_order_relaxed) == slot) {
 		return;
 	}
-	for (unsigned int hook = 0; hook < CW_HOOK_COUNT; hook++) {
-		if (cw_hooks[hook].door == CW_DOOR_RUNTIME) {
-			cw_real_set((enum cw_hook_id)hook, NULL);
-		}
-	}
+	cw_real_forget(CW_DOOR_RUNTIME);
 	atomic_store_explicit(&first_runtime, slot, memory_order_release);
 }
 
@@ -164,12 +159,9 @@ void cw_runtime_note_lookup(const void *site)
 
 int cw_runtime_device(const void *runtime_function, int *ret_device)
 {
-	const struct link_map *object = cw_handle_of(runtime_function);
-	int (*get_device)(int *) = NULL;
+	int (*get_device)(int *) =
+		(int (*)(int *))cw_function_beside(runtime_function, "cudaGetDevice");
 
-	if (object != NULL) {
-		get_device = (int (*)(int *))cw_elf_symbol(object, "cudaGetDevice");
-	}
 	return get_device != NULL ? get_device(ret_device) : -1;
 }
 

@@ -174,7 +174,7 @@ uint64_t cw_stack_frame(uint64_t site, unsigned int index)
 void cw_stacks_postfork_child(void)
 {
 	if (arena != NULL) {
-		memset(&lock, 0, sizeof(lock));
+		cw_lock_reset(&lock);
 		memset(arena->buckets, 0, sizeof(arena->buckets));
 		arena->used = 1;
 	}

@@ -96,9 +96,7 @@ static int open_balance(const struct cuweir_host *host, const char *arguments, v
 	}
 	self->host = host;
 	while (args_next(&rest, &pair)) {
-		if (args_is(pair.key, "file") && pair.value.length < sizeof(path)) {
-			memcpy(path, pair.value.start, pair.value.length);
-			path[pair.value.length] = '\0';
+		if (args_is(pair.key, "file") && args_path(host, pair.value, path, sizeof(path))) {
 			self->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 		} else if (!(args_is(pair.key, "seed") && args_number(pair.value, &self->seed)) &&
 			   !(args_is(pair.key, "count") && args_number(pair.value, &self->count) &&

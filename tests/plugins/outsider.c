@@ -137,9 +137,7 @@ static int open_outsider(const struct cuweir_host *host, const char *arguments, 
 	}
 	self->host = host;
 	while (args_next(&rest, &pair)) {
-		if (args_is(pair.key, "file") && pair.value.length < sizeof(path)) {
-			memcpy(path, pair.value.start, pair.value.length);
-			path[pair.value.length] = '\0';
+		if (args_is(pair.key, "file") && args_path(host, pair.value, path, sizeof(path))) {
 			self->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 		} else if (!(args_is(pair.key, "limit") && args_size(pair.value, &self->limit)) &&
 			   !(args_is(pair.key, "hold") && args_size(pair.value, &self->hold)) &&
