@@ -231,9 +231,10 @@ static int admit(void *state, const struct cuweir_event *event)
 		return CUWEIR_SUCCESS;
 	}
 	left = left > event->requested ? left - event->requested : 0;
-	uint64_t bytes = act->free_percent != 0 ? act_share(total, act->free_percent) : act->free;
-	uint64_t back = act_share(act->hysteresis_percent != 0 ? bytes : 0,
-				  act->hysteresis_percent) +
+	uint64_t bytes = act->free_percent != 0 ? args_percent_of(total, act->free_percent) :
+						  act->free;
+	uint64_t back = args_percent_of(act->hysteresis_percent != 0 ? bytes : 0,
+					act->hysteresis_percent) +
 			act->hysteresis;
 	struct act_case what = { "low", device, bytes, left, event };
 	if (left < bytes && !atomic_exchange(&mark->low_free, true)) {
@@ -279,7 +280,7 @@ static uint64_t device_bytes(const struct cuweir_host *host, int device)
 static void set_mark(struct act *act, int device, uint64_t high)
 {
 	uint64_t back = act->hysteresis_percent != 0 ?
-				act_share(high, act->hysteresis_percent) :
+				args_percent_of(high, act->hysteresis_percent) :
 				act->hysteresis;
 	act->marks[device].high = high;
 	act->marks[device].low = back < high ? high - back : 1;
@@ -295,7 +296,7 @@ static void set_marks(struct act *act)
 	for (int device = 0; device < ACT_DEVICES && act->total_percent != 0; device++) {
 		uint64_t bytes = device_bytes(act->host, device);
 		if (bytes != 0) {
-			set_mark(act, device, act_share(bytes, act->total_percent));
+			set_mark(act, device, args_percent_of(bytes, act->total_percent));
 		}
 	}
 	for (int device = 0; device < listed; device++) {

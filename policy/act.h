@@ -69,12 +69,6 @@ struct act_case {
 	"run=COMMAND: run by /bin/sh with ACT_WHAT, ACT_DEVICE, ACT_VALUE, ... set; must be the " \
 	"last, takes the rest, and has no ';' in it"
 
-/* Hundredths of `bytes`, rounded down. */
-static inline uint64_t act_share(uint64_t bytes, unsigned int percent)
-{
-	return bytes / 100 * percent + bytes % 100 * percent / 100;
-}
-
 /* Fills `act`, which is all 0, from the arguments; the status of `open`. */
 int act_read(struct act *act, const struct cuweir_host *host, const char *arguments);
 

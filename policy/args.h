@@ -65,6 +65,12 @@ static inline bool args_next(struct args_text *rest, struct args_pair *pair)
 	return true;
 }
 
+/* So many hundredths of it, rounded down; no product overflows. */
+static inline uint64_t args_percent_of(uint64_t bytes, unsigned int percent)
+{
+	return bytes / 100 * percent + bytes % 100 * percent / 100;
+}
+
 /* The name of a file as it is meant: from where the program was started. False: too long. */
 static inline bool args_path(const struct cuweir_host *host, struct args_text name, char *ret_path,
 			     size_t size)

@@ -158,7 +158,7 @@ static void memory_info(void *state, struct cuweir_memory_info *info)
 		if (limit->percent[info->device] == 0) {
 			return;
 		}
-		bytes = limit_share(info->total_bytes, limit->percent[info->device]);
+		bytes = args_percent_of(info->total_bytes, limit->percent[info->device]);
 	}
 	if (limit->shared_name[0] != '\0') {
 		int device = limit_shared_device(limit, info->device);

@@ -44,9 +44,6 @@ int limit_read(struct limit *limit, const struct cuweir_host *host, const char *
  */
 int limit_set_budgets(struct limit *limit, bool may_init);
 
-/* So many per cent of `total` bytes. */
-uint64_t limit_share(uint64_t total, unsigned int percent);
-
 /* The device's number in the shared file; -1 where it cannot be had. */
 int limit_shared_device(struct limit *limit, int device);
 

@@ -117,11 +117,6 @@ static int ask_total(const struct cuweir_host *host, int device, uint64_t *ret_b
 	return status;
 }
 
-uint64_t limit_share(uint64_t total, unsigned int percent)
-{
-	return total / 100 * percent + total % 100 * percent / 100;
-}
-
 /* The highest that was named; -1: none. */
 static int last_named(const struct limit *limit)
 {
@@ -168,7 +163,7 @@ static bool set_budget(struct limit *limit, int device, int count, int *ret_stat
 		if (ask_total(limit->host, device, &total) != CUWEIR_SUCCESS) {
 			return false;
 		}
-		bytes = limit_share(total, limit->percent[device]);
+		bytes = args_percent_of(total, limit->percent[device]);
 		limit->bytes[device] = bytes;
 	}
 	*ret_status = limit->host->set_budget(limit->host, device, 0, bytes);
