@@ -14,25 +14,30 @@
 #include <time.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
 
 #define LOCK_SECONDS 5
 
 /* ---- who lives ---------------------------------------------------------------------------- */
 
-/* The state, the number of threads and the start time of a process; false where it is gone. */
-static bool read_stat(int pid, char *ret_state, long *ret_threads, uint64_t *ret_start)
+enum life { LIFE_GONE, LIFE_UNKNOWN, LIFE_THERE };
+
+/* The state, the number of threads and the start time of a process, if it is there. */
+static enum life read_stat(int pid, char *ret_state, long *ret_threads, uint64_t *ret_start)
 {
 	char path[40];
 	char text[1024];
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		return false;
+	ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	if (fd >= 0) {
+		close(fd);
 	}
-	ssize_t length = read(fd, text, sizeof(text) - 1);
-	close(fd);
 	if (length <= 0) {
-		return false;
+		/* The program may be out of descriptors, or see no /proc. */
+		return kill(pid, 0) != 0 && errno == ESRCH ? LIFE_GONE : LIFE_UNKNOWN;
 	}
 	text[length] = '\0';
 	/* The name in parentheses may have anything in it. */
@@ -43,15 +48,16 @@ static bool read_stat(int pid, char *ret_state, long *ret_threads, uint64_t *ret
 		   " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d "
 		   "%llu",
 		   ret_state, ret_threads, &start) != 3) {
-		return false;
+		return LIFE_UNKNOWN;
 	}
 	*ret_start = start;
-	return true;
+	return LIFE_THERE;
 }
 
 /*
- * Of another namespace of process ids nothing can be known, and it counts as living. A zombie
- * has given its memory back already, unless only its first thread has ended.
+ * Where nothing can be known, as of another namespace of process ids, it counts as living: too
+ * little for others is better than too much for all. A zombie has given its memory back already,
+ * unless only its first thread has ended.
  */
 static bool is_alive(const struct shared *shared, const struct shared_place *place)
 {
@@ -61,13 +67,15 @@ static bool is_alive(const struct shared *shared, const struct shared_place *pla
 	if (place->namespace != shared->namespace) {
 		return true;
 	}
-	if (!read_stat(place->pid, &state, &threads, &start)) {
-		return kill(place->pid, 0) == 0 && place->start == 0;
+	enum life life = read_stat(place->pid, &state, &threads, &start);
+	if (life != LIFE_THERE) {
+		return life == LIFE_UNKNOWN;
 	}
 	if ((state == 'Z' || state == 'X') && threads <= 1) {
 		return false;
 	}
-	return place->start == start;
+	/* A place without a start was taken by one that could not read its own. */
+	return place->start == 0 || place->start == start;
 }
 
 /* The lock is held. */
@@ -83,6 +91,17 @@ static void clear_dead(const struct shared *shared)
 
 /* ---- the lock ----------------------------------------------------------------------------- */
 
+/* Its timedlock takes EOWNERDEAD for a failure. */
+static void tell_tsan_of_lock(pthread_mutex_t *mutex)
+{
+#ifdef __SANITIZE_THREAD__
+	__tsan_mutex_pre_lock(mutex, __tsan_mutex_try_lock);
+	__tsan_mutex_post_lock(mutex, __tsan_mutex_try_lock, 0);
+#else
+	(void)mutex;
+#endif
+}
+
 /*
  * One that was killed with the lock held leaves at most its own place, which is cleared, half
  * written. One that was stopped with it is not waited for without end.
@@ -94,6 +113,7 @@ static bool lock(const struct shared *shared)
 	deadline.tv_sec += LOCK_SECONDS;
 	int error = pthread_mutex_timedlock(&shared->file->lock, &deadline);
 	if (error == EOWNERDEAD) {
+		tell_tsan_of_lock(&shared->file->lock);
 		pthread_mutex_consistent(&shared->file->lock);
 		clear_dead(shared);
 		error = 0;
@@ -136,7 +156,8 @@ static struct shared_place *own_place(struct shared *shared, bool fresh)
 	read_stat(pid, &state, &threads, &start);
 	struct shared_place *place = NULL;
 	for (uint32_t i = 0; i < file->used && place == NULL; i++) {
-		if (file->places[i].pid == pid && file->places[i].start == start &&
+		if (file->places[i].pid == pid &&
+		    (file->places[i].start == start || file->places[i].start == 0) &&
 		    file->places[i].namespace == shared->namespace) {
 			place = &file->places[i];
 		}
