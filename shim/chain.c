@@ -37,7 +37,7 @@ static const char *last_dl_error(void)
 	return error != NULL ? error : "unknown error of the dynamic linker";
 }
 
-/* Where our own object lies, without its file name: policies are installed beside it. */
+/* Where our own object lies, with the last slash: policies are installed beside it. 0: unknown. */
 static size_t own_directory(char *buffer, size_t size)
 {
 	Dl_info info;
@@ -48,7 +48,7 @@ static size_t own_directory(char *buffer, size_t size)
 		return 0;
 	}
 	slash = strrchr(info.dli_fname, '/');
-	length = slash != NULL ? (size_t)(slash - info.dli_fname) : 0;
+	length = slash != NULL ? (size_t)(slash - info.dli_fname) + 1 : 0;
 	if (length == 0 || length >= size) {
 		return 0;
 	}
@@ -78,8 +78,8 @@ static void *open_file(const char *path, const char **ret_error)
 static void *open_plugin(const char *name, const char **ret_error)
 {
 	static const char *const places[] = { "cuweir", "../policy" };
-	char directory[PATH_MAX];
 	char path[PATH_MAX];
+	size_t length;
 
 	if (strchr(name, '/') != NULL) {
 		/* From where the program was started, as its other files. */
@@ -94,11 +94,9 @@ static void *open_plugin(const char *name, const char **ret_error)
 		return open_file(path, ret_error);
 	}
 	*ret_error = "there is no policy of that name beside libcuweir.so";
-	if (own_directory(directory, sizeof(directory)) == 0) {
-		return NULL;
-	}
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		cw_format(path, sizeof(path), "%s/%s/%s.so", directory, places[i], name);
+	length = own_directory(path, sizeof(path));
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && length != 0; i++) {
+		cw_format(path + length, sizeof(path) - length, "%s/%s.so", places[i], name);
 		if (access(path, F_OK) == 0) {
 			return open_file(path, ret_error);
 		}
@@ -280,10 +278,46 @@ static const char *put_policy(const struct cuweir_policy *entry, const char *nam
 	return NULL;
 }
 
-/* One element of the setting, which is ours to cut: name or path, ':', arguments. */
-static int add_policy(char *element, uint32_t index)
+/* The next element that is not empty, and where it ends; NULL: none. */
+static const char *next_element(const char *at, size_t *ret_length)
 {
-	const struct cuweir_policy *entry = NULL;
+	if (at == NULL) {
+		return NULL;
+	}
+	at += strspn(at, ";");
+	*ret_length = strcspn(at, ";");
+	return *ret_length != 0 ? at : NULL;
+}
+
+void cw_chain_load(const char *setting, struct cw_plugins *ret_plugins)
+{
+	const char *element = setting;
+	const char *reason;
+	char name[PATH_MAX];
+	size_t length;
+
+	memset(ret_plugins, 0, sizeof(*ret_plugins));
+	for (uint32_t i = 0; i < CW_CHAIN_MAX; i++) {
+		void *handle;
+
+		element = next_element(element, &length);
+		if (element == NULL) {
+			return;
+		}
+		cw_format(name, sizeof(name), "%s", element);
+		name[strcspn(name, ":;")] = '\0';
+		handle = open_plugin(name, &reason);
+		ret_plugins->entries[i] = handle != NULL ? find_entry(handle) : NULL;
+		element += length;
+	}
+}
+
+/*
+ * One element of the setting, which is ours to cut: name or path, ':', arguments. `entry` where
+ * its object is loaded already.
+ */
+static int add_policy(char *element, const struct cuweir_policy *entry, uint32_t index)
+{
 	const char *reason = NULL;
 	const char *arguments = "";
 	char buffer[512];
@@ -296,12 +330,12 @@ static int add_policy(char *element, uint32_t index)
 		*colon = '\0';
 		arguments = colon + 1;
 	}
-	handle = open_plugin(element, &reason);
-	if (handle == NULL) {
+	handle = entry == NULL ? open_plugin(element, &reason) : NULL;
+	if (entry == NULL && handle == NULL) {
 		cw_format(buffer, sizeof(buffer), "%s; want %s", reason, PLUGIN_WANT);
 		return left_out(setting, buffer);
 	}
-	entry = find_entry(handle);
+	entry = entry == NULL ? find_entry(handle) : entry;
 	if (entry == NULL) {
 		return left_out(setting, "it exports no " ENTRY_SYMBOL "; want " PLUGIN_WANT);
 	}
@@ -313,7 +347,38 @@ static int add_policy(char *element, uint32_t index)
 	return 0;
 }
 
-int cw_chain_open(const char *setting, bool lines)
+/* All of the copied setting, which is cut; the number that failed. */
+static int add_policies(char *setting, const struct cw_plugins *plugins, uint32_t *ret_count)
+{
+	uint32_t count = CW_PLACE_NAMED;
+	uint32_t index = 0;
+	int failures = 0;
+	size_t length;
+	char *element = setting;
+
+	while ((element = (char *)next_element(element, &length)) != NULL) {
+		const struct cuweir_policy *entry =
+			index < CW_CHAIN_MAX ? plugins->entries[index] : NULL;
+		char *end = element + length;
+		bool is_last = *end == '\0';
+
+		*end = '\0';
+		if (count == CW_CHAIN_MAX) {
+			failures += left_out(element, "the chain is full at 16 policies");
+		} else {
+			int failed = add_policy(element, entry, count);
+
+			failures += failed;
+			count += failed == 0;
+		}
+		index++;
+		element = is_last ? NULL : end + 1;
+	}
+	*ret_count = count;
+	return failures;
+}
+
+int cw_chain_open(const char *setting, const struct cw_plugins *plugins, bool lines)
 {
 	size_t size = setting != NULL ? strlen(setting) + 1 : 0;
 	uint32_t count = CW_PLACE_NAMED;
@@ -333,22 +398,7 @@ int cw_chain_open(const char *setting, bool lines)
 	copy = (char *)memory + CW_CHAIN_MAX * sizeof(struct cw_policy);
 	if (setting != NULL) {
 		memcpy(copy, setting, size);
-	}
-	for (char *element = setting != NULL ? copy : NULL; element != NULL;) {
-		char *end = strchr(element, ';');
-
-		if (end != NULL) {
-			*end++ = '\0';
-		}
-		if (*element != '\0' && count == CW_CHAIN_MAX) {
-			failures += left_out(element, "the chain is full at 16 policies");
-		} else if (*element != '\0') {
-			int failed = add_policy(element, count);
-
-			failures += failed;
-			count += failed == 0;
-		}
-		element = end;
+		failures = add_policies(copy, plugins, &count);
 	}
 	if (lines && !cw_chain.shows_events) {
 		put_policy(&cw_builtin_lines, cw_builtin_lines.name, "", CW_PLACE_LINES, NULL, 0);

@@ -68,11 +68,20 @@ static inline uint32_t cw_chain_first(void)
 	return __atomic_load_n(&cw_chain.first, __ATOMIC_ACQUIRE);
 }
 
+/* The tables of the plugins that CUWEIR_POLICY names, in its order; NULL: not loaded. */
+struct cw_plugins {
+	const struct cuweir_policy *entries[CW_CHAIN_MAX];
+};
+
+/* Loads them and nothing else: any thread may, and none needs to be first. */
+void cw_chain_load(const char *setting, struct cw_plugins *ret_plugins);
+
 /*
- * Loads and opens what CUWEIR_POLICY names; NULL: nothing. With `lines` the built-in ones stand
- * before them, unless a policy shows events itself. Returns the number that failed to open.
+ * Opens what CUWEIR_POLICY names, and loads what is not loaded, or says why it cannot be; NULL:
+ * nothing. With `lines` the built-in ones stand before them, unless a policy shows events itself.
+ * Returns the number that failed to open.
  */
-int cw_chain_open(const char *setting, bool lines);
+int cw_chain_open(const char *setting, const struct cw_plugins *plugins, bool lines);
 
 /* For a policy in its open: the host's set_callbacks. */
 int cw_chain_set_callbacks(struct cw_policy *policy, const struct cuweir_policy *table);

@@ -93,7 +93,7 @@ static void after_fork_child(void)
 	}
 }
 
-static void open_all(void)
+static void open_all(const struct cw_plugins *plugins)
 {
 	int failures = cw_config_complain();
 
@@ -109,7 +109,7 @@ static void open_all(void)
 	if (cw_config.log != NULL && !cw_message_open_log(cw_config.log)) {
 		failures++;
 	}
-	failures += cw_chain_open(cw_config.policy, cw_config.debug);
+	failures += cw_chain_open(cw_config.policy, plugins, cw_config.debug);
 	if (cw_config.debug) {
 		cw_debug_set(true);
 	}
@@ -124,8 +124,8 @@ static void open_all(void)
 }
 
 /*
- * Another thread is opening. It may be in a policy's open, or wait for the loader's lock,
- * which this thread may hold: so not for ever.
+ * Another thread is opening. It is in a policy's open, which may wait for the loader's lock, as
+ * in a dlopen of its own, and this thread may hold that: so not for ever.
  */
 static bool wait_for_opening(void)
 {
@@ -148,27 +148,49 @@ static bool wait_for_opening(void)
 		}
 	}
 	if (result < 0 && !__atomic_exchange_n(&given_up, true, __ATOMIC_RELAXED)) {
-		cw_message(CW_ERROR, "policies are still being opened after 5 s, by a thread that waits "
-				     "for this one, as for a constructor: calls go on without them "
-				     "meanwhile");
+		cw_message(CW_ERROR, "a policy's open takes longer than 5 s, or waits for this thread, "
+				     "as for a constructor: calls go on without policies meanwhile");
 	}
+	return true;
+}
+
+/*
+ * By each thread that comes before the opening, and before any of them opens: one that loads
+ * waits for the loader's lock, which another one may hold that comes here, as in a constructor.
+ * False: this thread is loading, and a plugin's constructor has called.
+ */
+static bool load_plugins(struct cw_plugins *ret_plugins)
+{
+	static CW_TLS bool is_loading;
+
+	if (is_loading) {
+		return false;
+	}
+	is_loading = true;
+	cw_chain_load(cw_config.policy, ret_plugins);
+	is_loading = false;
 	return true;
 }
 
 static bool open_now(void)
 {
-	int expected = CW_PHASE_NEW;
+	int expected = __atomic_load_n(&cw_phase_, __ATOMIC_ACQUIRE);
+	struct cw_plugins plugins;
 
 	cw_config_load();
 	if (cw_config.disabled) {
 		__atomic_store_n(&cw_phase_, CW_PHASE_DISABLED, __ATOMIC_RELEASE);
 		return false;
 	}
-	if (__atomic_compare_exchange_n(&cw_phase_, &expected, CW_PHASE_OPENING, false,
+	if (expected == CW_PHASE_NEW && !load_plugins(&plugins)) {
+		return true;
+	}
+	if (expected == CW_PHASE_NEW &&
+	    __atomic_compare_exchange_n(&cw_phase_, &expected, CW_PHASE_OPENING, false,
 					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 		__atomic_store_n(&opener, cw_thread_id(), __ATOMIC_RELAXED);
 		owner = getpid();
-		open_all();
+		open_all(&plugins);
 		cw_plain_open();
 		set_phase(CW_PHASE_OPEN);
 		return true;

@@ -202,6 +202,29 @@ static void good_plugins(void **state)
 	RUN_LINES(rows);
 }
 
+/* The loader's lock is held by a thread that uses CUDA while another one opens the policies. */
+static void openings(void **state)
+{
+	static const struct line_row rows[] = {
+		{ { .row = "the first call of all, from a thread of a constructor",
+		    .program = "opening", .script = "within", .ways = LINKED,
+		    .environment = { "CUWEIR_POLICY=" PLUGINS "slow_open.so" } },
+		  .err = "slow_open 2000\nslow_open 1000\nslow_open 3000\n" },
+		{ { .row = "an open that waits for the constructor which waits for it",
+		    .program = "opening", .script = "before", .ways = LINKED,
+		    .environment = { "CUWEIR_POLICY=" PLUGINS "slow_open.so" } },
+		  .err = SAID "a policy's open takes longer than 5 s, or waits for this thread, as "
+			      "for a constructor: calls go on without policies meanwhile\n"
+			 "slow_open 1000\nslow_open 3000\n" },
+		{ { .row = "a plugin that uses CUDA as it is loaded", .script = PAIR,
+		    .environment = { "CUWEIR_POLICY=" PLUGINS "using.so" } },
+		  .err = "using: 0 at its load\nusing 8192, total 8792\n" },
+	};
+
+	(void)state;
+	RUN_LINES(rows);
+}
+
 static void too_many(void **state)
 {
 	char policy[2048] = "CUWEIR_POLICY=";
@@ -235,6 +258,7 @@ int main(void)
 		cmocka_unit_test(broken_plugins),
 		cmocka_unit_test(strict_settings),
 		cmocka_unit_test(good_plugins),
+		cmocka_unit_test(openings),
 		cmocka_unit_test(too_many),
 	};
 
