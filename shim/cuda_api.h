@@ -26,6 +26,7 @@ enum cudaDriverEntryPointQueryResult { CW_CUDA11_ENTRY_POINT_FOUND };
 
 #if CUDA_VERSION < 12030
 typedef struct CUgraphEdgeData_st CUgraphEdgeData;
+typedef struct cudaGraphEdgeData_st cudaGraphEdgeData;
 #endif
 #if CUDA_VERSION < 12010
 typedef struct CUmulticastObjectProp_st CUmulticastObjectProp;

@@ -85,7 +85,7 @@ static void *exchange(enum cw_hook_id id, void *found)
 		return found;
 	}
 	cw_real_set(id, found);
-	return hook->entry;
+	return cw_hook_entry(id);
 }
 
 /* Whether who has looked this up comes to the driver door with what he finds from now on. */
@@ -117,7 +117,7 @@ struct cw_lookup_result cw_lookup_named(enum cw_hook_id hook, void *handle, cons
 		errno = saved_errno;
 		return result;
 	}
-	found = ask_for_program(cw_hooks[hook].entry, handle, name, version, caller);
+	found = ask_for_program(cw_hook_entry(hook), handle, name, version, caller);
 	if (found != NULL) {
 		result.answer = exchange(hook, found);
 		if (leads_to_driver_door(hook)) {
@@ -128,11 +128,10 @@ struct cw_lookup_result cw_lookup_named(enum cw_hook_id hook, void *handle, cons
 	return result;
 }
 
-/* The rows of one base name that cuGetProcAddress may answer with. */
-static bool is_candidate(const struct cw_hook *hook, const char *base)
+/* The rows of one base name that cuGetProcAddress may answer with; all are exported. */
+static bool is_candidate(unsigned int id, const char *base)
 {
-	return hook->entry != NULL && hook->door == CW_DOOR_DRIVER &&
-	       strcmp(cw_hook_base((unsigned int)(hook - cw_hooks)), base) == 0;
+	return cw_hooks[id].door == CW_DOOR_DRIVER && strcmp(cw_hook_base(id), base) == 0;
 }
 
 /*
@@ -162,7 +161,7 @@ static const struct cw_hook *best_row(const char *base, const void *pointer, int
 	for (unsigned int id = 0; id < CW_HOOK_EXPORTED; id++) {
 		const struct cw_hook *hook = &cw_hooks[id];
 
-		if (!is_candidate(hook, base) ||
+		if (!is_candidate(id, base) ||
 		    (pointer != NULL && cw_real_of((enum cw_hook_id)id) != pointer)) {
 			continue;
 		}
@@ -176,7 +175,7 @@ static const struct cw_hook *best_row(const char *base, const void *pointer, int
 static bool is_own_entry(const char *base, const void *pointer)
 {
 	for (unsigned int id = 0; id < CW_HOOK_EXPORTED; id++) {
-		if (cw_hooks[id].entry == pointer && strcmp(cw_hook_base(id), base) == 0) {
+		if (cw_hook_entry(id) == pointer && strcmp(cw_hook_base(id), base) == 0) {
 			return true;
 		}
 	}
@@ -200,7 +199,7 @@ void *cw_hook_for_driver_pointer(const char *base, void *pointer, int version,
 	}
 	row = best_row(base, pointer, version, flags);
 	if (row != NULL) {
-		return row->entry;
+		return cw_hook_entry((unsigned int)(row - cw_hooks));
 	}
 	if (best_row(base, NULL, version, flags) == NULL) {
 		return pointer;
@@ -212,7 +211,7 @@ void *cw_hook_for_driver_pointer(const char *base, void *pointer, int version,
 	exported = cw_exported_name(pointer);
 	if (exported != NULL) {
 		id = cw_lookup_id(exported);
-		if (id >= CW_HOOK_EXPORTED || !is_candidate(&cw_hooks[id], base)) {
+		if (id >= CW_HOOK_EXPORTED || !is_candidate(id, base)) {
 			return pointer;
 		}
 		row = &cw_hooks[id];
@@ -224,7 +223,7 @@ void *cw_hook_for_driver_pointer(const char *base, void *pointer, int version,
 		id = (enum cw_hook_id)(row - cw_hooks);
 	}
 	cw_real_set(id, pointer);
-	return row->entry;
+	return cw_hook_entry(id);
 }
 
 /* After a real cuGetProcAddress that succeeded: exchanges what it stored. */

@@ -30,17 +30,14 @@
 	CW_EXPORT cudaError_t CUDARTAPI symbol(__VA_ARGS__);                                       \
 	cudaError_t CUDARTAPI symbol(__VA_ARGS__)                                                  \
 	{                                                                                          \
-		const void *named_site = __builtin_return_address(0);                              \
-		cudaError_t (*named_real)(__VA_ARGS__) =                                           \
-			cw_real_runtime(CW_HOOK_##symbol, named_site);                             \
 		struct cw_named named_outer;                                                       \
+		cudaError_t (*named_real)(__VA_ARGS__) = cw_runtime_begin(                         \
+			CW_HOOK_##symbol, __builtin_return_address(0), &named_outer);              \
 		cudaError_t named_result;                                                          \
                                                                                                    \
 		if (CW_UNLIKELY(named_real == NULL)) {                                             \
 			return cudaErrorSymbolNotFound;                                            \
 		}                                                                                  \
-		named_outer =                                                                      \
-			cw_runtime_name(CW_HOOK_##symbol, named_site, (void *)named_real);         \
 		named_result = named_real args;                                                    \
 		cw_runtime_unname(&named_outer);                                                   \
 		return named_result;                                                               \

@@ -3,6 +3,7 @@
  * asked where a stream belongs and whether a call is only being recorded (D-15). */
 #include "bodies.h"
 #include "driver_door.h"
+#include "driver_stream.h"
 #include "graph_books.h"
 #include "handlers.h"
 #include "wants.h"
@@ -58,6 +59,15 @@ static void tell_stream_ends(CUstream stream)
 	}
 }
 
+void cw_stream_ends(CUstream stream)
+{
+	if (cw_capture_open()) {
+		cw_graph_capture_ended(stream, false, NULL);
+	}
+	tell_stream_ends(stream);
+	cw_heard_stream_end(stream);
+}
+
 CUresult cw_stream_destroy(enum cw_hook_id hook, const void *site, CUstream stream)
 {
 	stream_fn real = (stream_fn)cw_real_of(hook);
@@ -66,13 +76,8 @@ CUresult cw_stream_destroy(enum cw_hook_id hook, const void *site, CUstream stre
 	if (real == NULL) {
 		return CUDA_ERROR_NOT_FOUND;
 	}
-	/* Before the call: the handle may be handed out again at once. */
 	if (cw_following()) {
-		if (cw_capture_open()) {
-			cw_graph_capture_ended(stream, false, NULL);
-		}
-		tell_stream_ends(stream);
-		cw_heard_stream_end(stream);
+		cw_stream_ends(stream);
 	}
 	return real(stream);
 }
@@ -152,9 +157,7 @@ CUresult cw_stream_end_capture(enum cw_hook_id hook, const void *site, CUstream 
 		return CUDA_ERROR_NOT_FOUND;
 	}
 	result = real(stream, graph);
-	/* An invalidated capture ends too; after these two it goes on. */
-	if (result != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED &&
-	    result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD) {
+	if (cw_capture_has_ended(result)) {
 		cw_graph_capture_ended(stream, per_thread(hook),
 				       result == CUDA_SUCCESS && graph != NULL ? *graph : NULL);
 		cw_heard_capture_end(stream, per_thread(hook));

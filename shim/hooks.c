@@ -6,19 +6,12 @@
 #include "hooks.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cuweir/policy.h"
 
-/* Our exported definitions, doors.c; only their addresses are used here. */
-#define CW_DRIVER(symbol, ...) void cw_entry_##symbol(void) __asm__(#symbol);
-#define CW_RUNTIME(symbol, ...) CW_DRIVER(symbol)
-#define CW_RUNTIME0(symbol, ...) CW_DRIVER(symbol)
-#define CW_REAL_ONLY(symbol)
-#include "hooks.def"
-#undef CW_DRIVER
-#undef CW_RUNTIME
-#undef CW_RUNTIME0
-#undef CW_REAL_ONLY
+/* entries.S */
+extern const int32_t cw_entries_[CW_HOOK_EXPORTED] __attribute__((visibility("hidden")));
 
 /* The bases as one block with offsets, as lookup.c has the symbols. */
 static const struct {
@@ -44,25 +37,20 @@ static const struct {
 };
 
 #define BASE(name) offsetof(__typeof__(bases), name)
-#define ENTRY(name) ((void *)(name))
 
 const struct cw_hook cw_hooks[CW_HOOK_COUNT] = {
 #define CW_DRIVER(name, base_name, since, variant, memory, ...)                               \
-	[CW_HOOK_##name] = { .base = BASE(name), \
-			     .entry = ENTRY(cw_entry_##name), .version = since,               \
+	[CW_HOOK_##name] = { .base = BASE(name), .version = since,                            \
 			     .door = CW_DOOR_DRIVER, .stream = CW_##variant,                  \
 			     .kind = CUWEIR_KIND_##memory },
 #define CW_RUNTIME(name, base_name, memory, ...)                                              \
-	[CW_HOOK_##name] = { .base = BASE(name), \
-			     .entry = ENTRY(cw_entry_##name), .door = CW_DOOR_RUNTIME,        \
+	[CW_HOOK_##name] = { .base = BASE(name), .door = CW_DOOR_RUNTIME,                    \
 			     .kind = CUWEIR_KIND_##memory },
 #define CW_RUNTIME0(name, base_name, memory, ...)                                             \
-	[CW_HOOK_##name] = { .base = BASE(name), \
-			     .entry = ENTRY(cw_entry_##name), .door = CW_DOOR_RUNTIME,        \
+	[CW_HOOK_##name] = { .base = BASE(name), .door = CW_DOOR_RUNTIME,                    \
 			     .kind = CUWEIR_KIND_##memory },
 #define CW_NVML(name, ...)                                                                    \
-	[CW_HOOK_##name] = { .base = BASE(name), \
-			     .entry = ENTRY(cw_entry_##name), .door = CW_DOOR_NVML },
+	[CW_HOOK_##name] = { .base = BASE(name), .door = CW_DOOR_NVML },
 #define CW_REAL_ONLY(name)                                                                    \
 	[CW_HOOK_##name] = { .base = BASE(name), .door = CW_DOOR_DRIVER },
 #include "hooks.def"
@@ -75,6 +63,14 @@ const struct cw_hook cw_hooks[CW_HOOK_COUNT] = {
 const char *cw_hook_base(unsigned int hook)
 {
 	return (const char *)&bases + cw_hooks[hook].base;
+}
+
+void *cw_hook_entry(unsigned int hook)
+{
+	if (hook >= CW_HOOK_EXPORTED) {
+		return NULL;
+	}
+	return (void *)((uintptr_t)cw_entries_ + (uintptr_t)(intptr_t)cw_entries_[hook]);
 }
 
 _Atomic(void *) cw_real[CW_HOOK_COUNT];

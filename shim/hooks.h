@@ -48,7 +48,6 @@ enum cw_hook_id {
 };
 
 struct cw_hook {
-	void *entry;        /* our exported definition; NULL where there is none */
 	uint16_t base;      /* of cw_hook_base alone */
 	uint16_t version;   /* first cuGetProcAddress version, 0 for the runtime */
 	uint8_t door;       /* enum cw_door */
@@ -63,6 +62,9 @@ const char *cw_hook_base(unsigned int hook);
 
 /* And as exported. No pointers lead to either: they would be relocations, 12 KiB of them. */
 const char *cw_hook_symbol(enum cw_hook_id hook);
+
+/* Our exported definition; NULL where there is none. */
+void *cw_hook_entry(unsigned int hook);
 
 /*
  * The real function behind each hook, NULL until it is known. Written by resolve.c

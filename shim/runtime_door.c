@@ -64,6 +64,16 @@ struct cw_named cw_runtime_name(enum cw_hook_id hook, const void *site, void *re
 	return name_call(hook, site);
 }
 
+void *cw_runtime_begin(enum cw_hook_id hook, const void *site, struct cw_named *ret_outer)
+{
+	void *real = cw_real_runtime(hook, site);
+
+	if (real != NULL) {
+		*ret_outer = cw_runtime_name(hook, site, real);
+	}
+	return real;
+}
+
 void cw_runtime_unname(const struct cw_named *outer)
 {
 	cw_thread.runtime_site = outer->site;

@@ -25,6 +25,9 @@ struct cw_named {
 struct cw_named cw_runtime_name(enum cw_hook_id hook, const void *site, void *real);
 void cw_runtime_unname(const struct cw_named *outer);
 
+/* Both: the real function, and the call named; NULL where there is no such function. */
+void *cw_runtime_begin(enum cw_hook_id hook, const void *site, struct cw_named *ret_outer);
+
 /* Whether the door is to do the work, because no driver door hears this runtime (D-19). */
 bool cw_runtime_is_alone(enum cw_hook_id hook, void *real);
 

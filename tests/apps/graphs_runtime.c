@@ -21,6 +21,31 @@ static int begin(CUstream stream)
 	return (int)cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
 }
 
+static int create(CUgraph *graph)
+{
+	return (int)cudaGraphCreate(graph, 0);
+}
+
+static int begin_to_graph(CUstream stream, CUgraph graph)
+{
+	return (int)cudaStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0,
+						  cudaStreamCaptureModeThreadLocal);
+}
+
+static int add_alloc(CUgraph graph, CUdeviceptr *p, size_t size, int device)
+{
+	struct cudaMemAllocNodeParams params = {
+		.poolProps = { .allocType = cudaMemAllocationTypePinned,
+			       .location = { .type = cudaMemLocationTypeDevice, .id = device } },
+		.bytesize = size,
+	};
+	cudaGraphNode_t node;
+	cudaError_t status = cudaGraphAddMemAllocNode(&node, graph, NULL, 0, &params);
+
+	*p = (CUdeviceptr)params.dptr;
+	return (int)status;
+}
+
 static int end(CUstream stream, CUgraph *graph)
 {
 	return (int)cudaStreamEndCapture(stream, graph);
@@ -80,4 +105,7 @@ const struct graph_way graph_way = {
 	.exec_destroy = exec_destroy,
 	.graph_destroy = graph_destroy,
 	.info = info,
+	.create = create,
+	.begin_to_graph = begin_to_graph,
+	.add_alloc = add_alloc,
 };

@@ -31,6 +31,11 @@ RT_API(cudaEventElapsedTime, (float *ms, cudaEvent_t a, cudaEvent_t b),
        rt_drv.f_cuEventElapsedTime(ms, a, b))
 RT_API_PTSZ(cudaStreamBeginCapture, (cudaStream_t s, enum cudaStreamCaptureMode mode),
 	    PT(cuStreamBeginCapture)(s, (CUstreamCaptureMode)mode))
+RT_API_PTSZ(cudaStreamBeginCaptureToGraph,
+	    (cudaStream_t s, cudaGraph_t graph, const cudaGraphNode_t *deps,
+	     const cudaGraphEdgeData *data, size_t n, enum cudaStreamCaptureMode mode),
+	    PT(cuStreamBeginCaptureToGraph)(s, graph, deps, (const CUgraphEdgeData *)data, n,
+					    (CUstreamCaptureMode)mode))
 RT_API_PTSZ(cudaStreamEndCapture, (cudaStream_t s, cudaGraph_t *graph),
 	    PT(cuStreamEndCapture)(s, graph))
 RT_API_PTSZ(cudaStreamIsCapturing, (cudaStream_t s, enum cudaStreamCaptureStatus *status),
