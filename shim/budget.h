@@ -31,6 +31,13 @@ static inline struct cw_budget *cw_budget_of(int device, unsigned int kind)
 	return cw_budget_find(device, kind);
 }
 
+/* False for none, and for one that was lifted. */
+static inline bool cw_budget_limits(const struct cw_budget *budget)
+{
+	return budget != (struct cw_budget *)0 &&
+	       __atomic_load_n(&budget->limit, __ATOMIC_RELAXED) != UINT64_MAX;
+}
+
 /* Inclusive: landing on the limit is allowed. False, and nothing is changed, where it would
  * be exceeded. A NULL budget always says true. */
 bool cw_budget_claim(struct cw_budget *budget, uint64_t bytes);

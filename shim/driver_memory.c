@@ -356,7 +356,7 @@ CUresult cw_mem_free_async(enum cw_hook_id hook, const void *site, CUdeviceptr d
 	if (CW_UNLIKELY(!cw_driver_door_open() || dptr == 0)) {
 		return real(dptr, stream);
 	}
-	if (CW_UNLIKELY(cw_stream_is_capturing(stream, per_thread) && !cw_is_served(dptr))) {
+	if (CW_UNLIKELY(cw_stream_is_capturing(stream, per_thread) && !cw_is_policys(dptr))) {
 		return plan_free(real, dptr, stream, per_thread);
 	}
 	cw_driver_request(&request, hook, site, (void *)real, 0);

@@ -106,6 +106,7 @@ static CW_COLD CUresult claim_rest(struct cw_request *request)
 		return CUDA_SUCCESS;
 	}
 	unclaim(request);
+	request->refused = request->charged;
 	request->pointer = 0;
 	request->charged = request->requested;
 	return CUDA_ERROR_OUT_OF_MEMORY;

@@ -6,6 +6,7 @@
  */
 #include "account.h"
 #include "attempt.h"
+#include "batch.h"
 #include "driver_door.h"
 #include "handlers.h"
 #include "handles.h"
@@ -236,6 +237,13 @@ void cw_held_bind(struct cw_request *request)
 	request->context = (void *)(uintptr_t)context;
 }
 
+bool cw_is_held(uint64_t pointer)
+{
+	struct cw_handle held;
+
+	return cw_chain.has_allocator && cw_handles_get(HELD_SPACE, pointer, &held);
+}
+
 bool cw_is_served(uint64_t pointer)
 {
 	struct cw_record found;
@@ -283,14 +291,56 @@ static void tell_inner(struct cw_request *request, uint32_t place, bool before)
 	}
 }
 
+static enum cw_hook_id free_hook_of(const struct cw_handle *held, bool per_thread)
+{
+	if (held->value2 & FACT_ASYNC) {
+		return per_thread ? CW_HOOK_cuMemFreeAsync_ptsz : CW_HOOK_cuMemFreeAsync;
+	}
+	return (held->value2 & FACT_KIND_MASK) == CUWEIR_KIND_HOST ? CW_HOOK_cuMemFreeHost
+								     : CW_HOOK_cuMemFree_v2;
+}
+
+/* A free of such a block, in the operation that is under way, if there is one. */
+static void prepare_free(struct cw_request *request, const struct cw_policy *policy,
+			 const struct cw_handle *held, void *stream)
+{
+	const struct cw_request *outer = cw_thread.request;
+	bool per_thread = outer != NULL && (outer->flags & CUWEIR_EVENT_PER_THREAD) != 0;
+	bool async = (held->value2 & FACT_ASYNC) != 0;
+
+	cw_driver_request(request, free_hook_of(held, per_thread), NULL, NULL, held->value);
+	if (outer != NULL) {
+		request->call = outer->call;
+		request->site = outer->site;
+		request->flags = outer->flags & (CUWEIR_EVENT_NESTED | CUWEIR_EVENT_UNDO);
+	} else {
+		request->flags = CUWEIR_EVENT_NESTED;
+	}
+	request->flags |= CUWEIR_EVENT_HELD | (async ? CUWEIR_EVENT_STREAM_ORDERED : 0u) |
+			  (async && per_thread ? CUWEIR_EVENT_PER_THREAD : 0u) |
+			  (cw_capture_open() ? CUWEIR_EVENT_CAPTURING : 0u);
+	if ((cw_thread.in_callback & ~policy->bit) != 0) {
+		request->flags |= CUWEIR_EVENT_NESTED;
+	}
+	request->kind = (uint8_t)(held->value2 & FACT_KIND_MASK);
+	request->device = (int)(int8_t)(held->value2 >> FACT_DEVICE_SHIFT & 0xff);
+	request->context = (void *)(uintptr_t)(held->value2 >> FACT_CONTEXT_SHIFT);
+	request->pointer = held->key;
+	request->stream = stream;
+	request->in_callback = cw_thread.in_callback;
+	request->before = cw_total_current(request->device, request->kind);
+	request->after = request->before;
+}
+
+/* What the driver says of it is what a free of the program's returns that is served by this. */
 static bool next_deallocate_any(void *state, void *memory, void *stream)
 {
 	struct cw_policy *policy = state;
 	uint32_t place = (uint32_t)(policy - cw_chain.policies) + 1;
-	const struct cw_request *outer = cw_thread.request;
+	struct cw_request *outer = (struct cw_request *)(uintptr_t)cw_thread.request;
 	struct cw_request request;
 	struct cw_handle held;
-	bool per_thread = outer != NULL && (outer->flags & CUWEIR_EVENT_PER_THREAD) != 0;
+	CUresult result;
 
 	if (memory == NULL) {
 		return true;
@@ -298,17 +348,15 @@ static bool next_deallocate_any(void *state, void *memory, void *stream)
 	if (!cw_handles_remove(HELD_SPACE, (uint64_t)(uintptr_t)memory, &held)) {
 		return false;
 	}
-	cw_driver_request(&request, CW_HOOK_cuMemFree_v2, NULL, NULL, held.value);
-	request.kind = (uint8_t)(held.value2 & FACT_KIND_MASK);
-	request.device = (int)(int8_t)(held.value2 >> FACT_DEVICE_SHIFT & 0xff);
-	request.pointer = held.key;
-	request.stream = stream;
-	request.in_callback = cw_thread.in_callback;
-	request.flags = CUWEIR_EVENT_HELD | CUWEIR_EVENT_NESTED;
-	request.before = cw_total_current(request.device, request.kind);
-	request.after = request.before;
+	prepare_free(&request, policy, &held, stream);
 	tell_inner(&request, place, true);
-	if (give_to_driver(&held, stream, per_thread) != CUDA_SUCCESS) {
+	result = give_to_driver(&held, stream,
+				(request.flags & CUWEIR_EVENT_PER_THREAD) != 0);
+	if (outer != NULL) {
+		outer->next_freed = (int)result;
+	}
+	request.status = (int)result;
+	if (!cw_batch_gone(result)) {
 		cw_handles_set(HELD_SPACE, held.key, held.value, held.value2);
 		return false;
 	}

@@ -228,12 +228,14 @@ static void put_holders(struct block *block, int device)
 static const char *advice(const struct facts *facts)
 {
 	const struct cw_request *request = facts->request;
+	uint64_t counted = request->refused != 0 ? request->refused : request->requested;
 
-	if (facts->limited && request->requested > facts->limit) {
-		return "it is larger than the limit";
+	if (facts->limited && counted > facts->limit) {
+		return counted > request->requested ? "with its padding it is larger than the limit"
+						    : "it is larger than the limit";
 	}
 	if (facts->limited && (facts->taken >= facts->limit ||
-			       request->requested > facts->limit - facts->taken)) {
+			       counted > facts->limit - facts->taken)) {
 		return "the limit refuses it: raise it, or have -p retry wait for a free";
 	}
 	if (facts->asked && request->requested > facts->total_bytes) {

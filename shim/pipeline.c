@@ -136,6 +136,9 @@ static CW_COLD CUresult free_unknown(struct cw_request *request)
 	if (!alias) {
 		__atomic_fetch_add(&untracked_frees, 1, __ATOMIC_RELAXED);
 	}
+	if (request->space == CW_KEY_ADDRESS && cw_is_held(request->pointer)) {
+		return CUDA_ERROR_INVALID_VALUE;
+	}
 	result = request->perform(request);
 	if (alias && result != CUDA_SUCCESS && !cw_status_ends_context((int)result)) {
 		cw_alias_note(cw_request_key(request));

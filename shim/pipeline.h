@@ -77,11 +77,13 @@ struct cw_request {
 	/* What the pipeline keeps. */
 	struct cw_budget *budget; /* what was claimed, and from which; see grant.c */
 	uint64_t claimed;
+	uint64_t refused;        /* what a budget had no room for, once its size was known; or 0 */
 	bool servable;           /* a policy with an allocator may serve it */
 	bool keep_claim;         /* a reservation's: given back only at the final outcome */
 	uint16_t alignment;      /* that an allocator is asked for; 0: any */
 	uint16_t owner;          /* the policy whose memory it is, as place + 1; 0: the driver's */
 	int next_status;         /* how a policy's `next` failed for it, 0 where it did not */
+	int next_freed;          /* what the driver said to a free through it; set by serve.c */
 	uint64_t before;
 	uint64_t after;
 	int status;

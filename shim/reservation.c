@@ -49,6 +49,9 @@ int cw_reservation_add(struct cuweir_reservation *reservation, uint64_t bytes)
 	budget = reservation->budget != NULL
 			 ? reservation->budget
 			 : cw_budget_of(reservation->device, CUWEIR_KIND_DEVICE);
+	if (reservation->budget == NULL && !cw_budget_limits(budget)) {
+		budget = NULL;
+	}
 	if (!cw_budget_reserve(budget, bytes)) {
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -107,6 +110,9 @@ int cw_reservation_allocate_buffer(struct cuweir_reservation *reservation, void 
 	struct cw_where where;
 	CUresult result;
 
+	if (ret_memory != NULL) {
+		*ret_memory = NULL;
+	}
 	if (reservation == NULL || ret_memory == NULL) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
@@ -117,7 +123,6 @@ int cw_reservation_allocate_buffer(struct cuweir_reservation *reservation, void 
 	if (where.device >= 0 && where.device != reservation->device) {
 		return CUDA_ERROR_INVALID_DEVICE;
 	}
-	*ret_memory = NULL;
 	reservation->used = true;
 	if (reservation->size == 0) {
 		return CUDA_SUCCESS;

@@ -4,6 +4,7 @@
 #include "chain.h"
 #include "context_end.h"
 #include "driver_door.h"
+#include "serve.h"
 
 /* The request of an allocation here carries its arguments, and what the runtime gave back. */
 struct alone_request {
@@ -285,7 +286,8 @@ cudaError_t cw_alone_free(enum cw_hook_id hook, const void *site, void *real, vo
 	}
 	request.pointer = (uint64_t)(uintptr_t)ptr;
 	if (!cw_ready() || ptr == NULL ||
-	    (is_stream_ordered(hook) && cw_stream_is_capturing(stream, per_thread(hook)))) {
+	    (is_stream_ordered(hook) && cw_stream_is_capturing(stream, per_thread(hook)) &&
+	     !cw_is_policys(request.pointer))) {
 		return (cudaError_t)perform_free(&request);
 	}
 	request.perform = perform_free;

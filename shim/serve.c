@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "batch.h"
 #include "grant.h"
 #include "handlers.h"
 #include "host.h"
@@ -207,6 +208,7 @@ static CUresult give_back(struct cw_request *request, bool stream_ordered)
 		return CUDA_SUCCESS;
 	}
 	stream_ordered = stream_ordered && keeps_order(request);
+	request->next_freed = CUDA_SUCCESS;
 	visit = enter(policy, request, request->context, &event);
 	if (stream_ordered && policy->table.allocator->deallocate_async != NULL) {
 		done = policy->table.allocator->deallocate_async(
@@ -215,7 +217,13 @@ static CUresult give_back(struct cw_request *request, bool stream_ordered)
 		done = free_sync(policy, request);
 	}
 	leave(&visit);
-	return done ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	if (done) {
+		/* Another block that the policy gave up meanwhile may have failed: its own affair. */
+		return cw_batch_gone((CUresult)request->next_freed)
+			       ? (CUresult)request->next_freed : CUDA_SUCCESS;
+	}
+	return request->next_freed != CUDA_SUCCESS ? (CUresult)request->next_freed
+						   : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cw_serve_undo(struct cw_request *request)

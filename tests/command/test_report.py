@@ -120,6 +120,11 @@ class OutOfMemory(Case):
                       text)
         self.assertIn("  try: it is larger than the limit\n",
                       self.block("expect 2 alloc b 2M", "-l", "1M"))
+        # 1000 B were asked for, and 5120 would be taken.
+        self.assertIn("  try: with its padding it is larger than the limit\n",
+                      self.block("expect 2 pitch a 100 10", "-l", "5000"))
+        self.assertIn("  try: the limit refuses it: raise it, or have -p retry wait for a free\n",
+                      self.block("alloc a 3000; expect 2 pitch b 100 10", "-l", "6000"))
 
     def test_shared_limit(self):
         """What others have of it is not in our books, and is said none the less."""

@@ -64,9 +64,10 @@ static void adds(void **state)
 	assert_int_equal(cuweir_reservation_add(r, 1), CUWEIR_ERROR_ILLEGAL_STATE);
 	assert_int_equal(cuweir_reservation_reserve(r, 1), CUWEIR_ERROR_ILLEGAL_STATE);
 	assert_int_equal(cuweir_reservation_get_size(r), LIMIT);
-	void *memory;
+	void *memory = r;
 	assert_int_equal(cuweir_reservation_allocate_buffer(r, NULL, &memory),
 			 CUWEIR_ERROR_ILLEGAL_STATE);
+	assert_null(memory);
 	cuweir_reservation_destroy(r);
 	cuweir_reservation_destroy(NULL);
 	check_books(0);
@@ -89,6 +90,7 @@ static void buffers(void **state)
 	check_books(96);
 	assert_int_equal(cuweir_reservation_allocate_buffer(r, NULL, &again),
 			 CUWEIR_ERROR_ILLEGAL_STATE);
+	assert_null(again);
 	assert_int_equal(cuweir_reservation_add(r, 1), CUWEIR_ERROR_ILLEGAL_STATE);
 	assert_int_equal(cuweir_reservation_get_size(r), 96);
 	/* */
@@ -212,13 +214,21 @@ static void without_budget(void **state)
 	assert_int_equal(cuweir_reservation_close(r), 0);
 	cuweir_reservation_destroy(r);
 	assert_int_equal(cuweir_sim_calls(NULL), calls);
+	/* Beside what is in use, too: there is nothing that it could be above. */
+	void *memory = cuweir_allocate(1000, 0, 0);
+	assert_non_null(memory);
+	r = new_reservation();
+	assert_int_equal(cuweir_reservation_add(r, UINT64_MAX - 10), 0);
+	cuweir_reservation_destroy(r);
+	assert_true(cuweir_deallocate(memory));
 	assert_int_equal(cuweir_set_budget(0, 0, LIMIT), 0);
+	assert_int_equal(used_bytes() + reserved_bytes(), 0);
 }
 
 static void arguments(void **state)
 {
 	struct cuweir_reservation *r = NULL;
-	void *memory;
+	void *memory = &r;
 
 	(void)state;
 	assert_int_equal(cuweir_reservation_open(0, NULL), CUWEIR_ERROR_INVALID_VALUE);
@@ -226,6 +236,7 @@ static void arguments(void **state)
 	assert_int_equal(cuweir_reservation_add(NULL, 1), CUWEIR_ERROR_INVALID_VALUE);
 	assert_int_equal(cuweir_reservation_allocate_buffer(NULL, NULL, &memory),
 			 CUWEIR_ERROR_INVALID_VALUE);
+	assert_null(memory);
 	assert_int_equal(cuweir_reservation_close(NULL), 0);
 	r = new_reservation();
 	assert_int_equal(cuweir_reservation_add(r, 1), 0);
@@ -235,8 +246,10 @@ static void arguments(void **state)
 	cuweir_reservation_destroy(r);
 	assert_int_equal(cuweir_reservation_open(1, &r), 0);
 	assert_int_equal(cuweir_reservation_add(r, 1), 0);
+	memory = r;
 	assert_int_equal(cuweir_reservation_allocate_buffer(r, NULL, &memory),
 			 CUWEIR_ERROR_INVALID_DEVICE);
+	assert_null(memory);
 	assert_false(cuweir_reservation_is_used(r));
 	cuweir_reservation_destroy(r);
 	assert_int_equal(reserved_bytes(), 0);

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows D-07, D-11, P-30; C-13: what stands behind a policy that serves, and frees that go there. */
+#include "lines.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SERVED "CUWEIR_POLICY=BUILD/tests/plugins/through.so:serve"
+#define SEEN SERVED ";BUILD/tests/plugins/through.so:see"
+
+/* The facts are those of the program's operation, with CUWEIR_EVENT_HELD (64), and 4 for a stream's. */
+static void facts(void **state)
+{
+	static const struct line_row rows[] = {
+		{ { .row = "a policy behind hears of the program's call, context and stream",
+		    .environment = { SEEN },
+		    .script = "alloc a 1000; free a; async b 500; freeasync b; host c 300; "
+			      "free c" },
+		  .err = "allocated 1000 kind 1 by cuMemAlloc, flags 64, a context, status 0\n"
+			 "before free 1000 kind 1 by cuMemFree, flags 64, a context, status 0\n"
+			 "deallocated 1000 kind 1 by cuMemFree, flags 64, a context, status 0\n"
+			 "allocated 500 kind 1 by cuMemAllocAsync, flags 68, no context, status 0\n"
+			 "before free 500 kind 1 by cuMemFreeAsync, flags 68, no context, status "
+			 "0\n"
+			 "deallocated 500 kind 1 by cuMemFreeAsync, flags 68, no context, status "
+			 "0\n"
+			 "allocated 300 kind 3 by cuMemAllocHost, flags 64, a context, status 0\n"
+			 "before free 300 kind 3 by cuMemFreeHost, flags 64, a context, status "
+			 "0\n"
+			 "deallocated 300 kind 3 by cuMemFreeHost, flags 64, a context, status "
+			 "0\n" },
+	};
+
+	(void)state;
+	RUN_LINES(rows);
+}
+
+/* D-07 holds there, too: what the driver says of a free is what the program's free returns. */
+static void failed_frees(void **state)
+{
+	char served[1024];
+	const struct run runs[] = {
+		{ .row = "the driver's error, and the memory as it was", .ways = DRIVER_WAYS,
+		  .unaudited = true,
+		  .environment = { served, "CUWEIR_SIM_FAIL=cuMemFree:1=709", "CUWEIR_REPORT=1" },
+		  .script = "alloc a 8K; expect 709 free a; truth; free a; truth",
+		  .out = "truth 0 0 8192 1\n", .err = { "0 allocations still live" } },
+		{ .row = "out of memory is an error of a free, too", .ways = DRIVER_WAYS,
+		  .unaudited = true,
+		  .environment = { served, "CUWEIR_SIM_FAIL=cuMemFree:1=2", "CUWEIR_REPORT=1" },
+		  .script = "alloc a 8K; expect 2 free a; free a",
+		  .out = "", .err = { "0 allocations still live" } },
+		{ .row = "an error that ends the context: the memory counts as gone",
+		  .ways = DRIVER_WAYS,
+		  .unaudited = true,
+		  .environment = { served, "CUWEIR_SIM_FAIL=cuMemFree:1=700", "CUWEIR_REPORT=1" },
+		  .script = "alloc a 8K; expect 700 free a",
+		  .err = { "device memory: 0 B (0 B) in use", "context lost" } },
+		{ .row = "after the driver's end", .ways = DRIVER_WAYS,
+		  .unaudited = true,
+		  .environment = { served, "CUWEIR_SIM_FAIL=cuMemFree:1=4", "CUWEIR_REPORT=1" },
+		  .script = "alloc a 8K; expect 4 free a",
+		  .err = { "device memory: 0 B (0 B) in use" } },
+		{ .row = "an error that ends the context behind the pool, which would keep the block",
+		  .ways = DRIVER_WAYS, .unaudited = true,
+		  .environment = { "CUWEIR_POLICY=pool:max=1K", "CUWEIR_SIM_FAIL=cuMemFree:1=700",
+				   "CUWEIR_REPORT=1" },
+		  .script = "alloc a 8K; expect 700 free a",
+		  .err = { "device memory: 0 B (0 B) in use", "context lost" } },
+	};
+
+	(void)state;
+	snprintf(served, sizeof(served), "%s", SERVED);
+	replace(served, sizeof(served), "BUILD", getenv("CUWEIR_TEST_BUILD"));
+	RUN_ALL(runs);
+}
+
+/* C-13, P-30: the driver would take the policy's block, which is handed out again. */
+static void double_frees(void **state)
+{
+	static const struct run runs[] = {
+		{ .row = "P-30: freed twice, synchronously",
+		  .environment = { "CUWEIR_POLICY=pool", "CUWEIR_REPORT=1" }, .unaudited = true,
+		  .script = "alloc a 4K; free a; expect 1 free a; truth; alloc b 4K; alloc c 4K; "
+			    "free c; free b; expect 1 free b; truth",
+		  .out = "truth 0 0 4096 1\ntruth 0 0 8192 2\n",
+		  .err = { "2 frees of unknown addresses" } },
+		{ .row = "P-30: freed twice, in a stream, in a captured one at last",
+		  .environment = { "CUWEIR_POLICY=pool", "CUWEIR_REPORT=1" }, .unaudited = true,
+		  .script = "async a 4K s; freeasync a s; expect 1 freeasync a s; sync; truth; "
+			    "capture begin s; expect 1 freeasync a s; capture end s; truth",
+		  .out = "truth 0 0 4096 1\ntruth 0 0 4096 1\n",
+		  .err = { "2 frees of unknown addresses" } },
+	};
+
+	(void)state;
+	RUN_ALL(runs);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(facts),
+		cmocka_unit_test(failed_frees),
+		cmocka_unit_test(double_frees),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
