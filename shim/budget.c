@@ -122,8 +122,20 @@ static void leave_old(int device, uint32_t kinds)
 	}
 }
 
+/* Lock held. */
+static void limit_by(struct cw_budget *budget, uint32_t owner, uint64_t limit)
+{
+	uint64_t most = 0;
+
+	budget->below_none[owner] = UINT64_MAX - limit;
+	for (uint32_t i = 0; i < CW_BUDGET_OWNERS; i++) {
+		most = budget->below_none[i] > most ? budget->below_none[i] : most;
+	}
+	__atomic_store_n(&budget->limit, UINT64_MAX - most, __ATOMIC_RELAXED);
+}
+
 /* The budget of exactly this mask on the device, made where there is none. Lock held. */
-static struct cw_budget *make(int device, uint32_t kinds, uint64_t limit)
+static struct cw_budget *make(int device, uint32_t kinds, uint32_t owner, uint64_t limit)
 {
 	struct cw_budget *budget = NULL;
 
@@ -141,7 +153,7 @@ static struct cw_budget *make(int device, uint32_t kinds, uint64_t limit)
 	leave_old(device, kinds);
 	budget = &budgets[budget_count++];
 	budget->kinds = kinds;
-	budget->limit = limit;
+	limit_by(budget, owner, limit); /* before it is anybody's */
 	budget->taken = taken_now(device, kinds);
 	for (unsigned int kind = 1; kind < CUWEIR_KIND_COUNT; kind++) {
 		if ((kinds & CUWEIR_KIND_BIT(kind)) != 0) {
@@ -152,7 +164,7 @@ static struct cw_budget *make(int device, uint32_t kinds, uint64_t limit)
 	return budget;
 }
 
-int cw_budget_set(int device, uint32_t kinds, uint64_t limit)
+int cw_budget_set(uint32_t owner, int device, uint32_t kinds, uint64_t limit)
 {
 	struct cw_budget *budget;
 
@@ -164,14 +176,23 @@ int cw_budget_set(int device, uint32_t kinds, uint64_t limit)
 		return CUWEIR_ERROR_INVALID_VALUE;
 	}
 	cw_lock_acquire(&setting);
-	budget = make(device, kinds, limit);
+	budget = make(device, kinds, owner, limit);
 	if (budget != NULL) {
-		__atomic_store_n(&budget->limit, limit, __ATOMIC_RELAXED);
+		limit_by(budget, owner, limit);
 		__atomic_store_n(&cw_budgets_set_, 1, __ATOMIC_RELEASE);
 		cw_plain_set(CW_PLAIN_BUDGET);
 	}
 	cw_lock_release(&setting);
 	return budget != NULL ? CUWEIR_SUCCESS : CUWEIR_ERROR_OUT_OF_MEMORY;
+}
+
+void cw_budgets_disown(uint32_t owner)
+{
+	cw_lock_acquire(&setting);
+	for (uint32_t i = 0; i < budget_count; i++) {
+		limit_by(&budgets[i], owner, UINT64_MAX);
+	}
+	cw_lock_release(&setting);
 }
 
 void cw_budgets_postfork_child(void)

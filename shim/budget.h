@@ -12,11 +12,15 @@
 
 #include "common.h"
 
+/* Who sets a limit: a place in the chain each (chain.h). */
+enum { CW_BUDGET_OWNERS = 18 };
+
 struct cw_budget {
-	uint64_t limit;    /* UINT64_MAX: none */
+	uint64_t limit;    /* the lowest of all that were set; UINT64_MAX: none */
 	uint64_t taken;    /* used and reserved */
 	uint64_t reserved; /* for reports: this much of `taken` */
 	uint32_t kinds;
+	uint64_t below_none[CW_BUDGET_OWNERS]; /* what each has set, as UINT64_MAX less it */
 };
 
 extern CW_HIDDEN uint32_t cw_budgets_set_;
@@ -52,11 +56,14 @@ void cw_budget_unreserve(struct cw_budget *budget, uint64_t bytes);
 void cw_budget_use(struct cw_budget *budget, uint64_t bytes);
 
 /*
- * Sets the limit of the kinds in the mask on the device; what is taken already counts, and is
- * exact when nothing is under way, as in a policy's open. UINT64_MAX lifts it. 0, or a
- * CUresult.
+ * Sets the owner's limit of the kinds in the mask on the device: of several owners' the lowest
+ * holds. What is taken already counts, and is exact when nothing is under way, as in a policy's
+ * open. UINT64_MAX lifts it. 0, or a CUresult.
  */
-int cw_budget_set(int device, uint32_t kinds, uint64_t limit);
+int cw_budget_set(uint32_t owner, int device, uint32_t kinds, uint64_t limit);
+
+/* The policy does not open after all: what it has set holds no longer. */
+void cw_budgets_disown(uint32_t owner);
 
 void cw_budgets_postfork_child(void);
 

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "budget.h"
 #include "builtin.h"
 #include "config.h"
 #include "elf_read.h"
@@ -22,6 +23,8 @@
 #define PLUGIN_WANT "a policy that is there (cuweir policies), or the path with a / of a plugin"
 
 struct cw_chain cw_chain;
+
+_Static_assert((int)CW_BUDGET_OWNERS == (int)CW_CHAIN_MAX, "a place each");
 
 /* Of a policy that does not open: left out, and where that is fatal, the caller ends. */
 static int left_out(const char *setting, const char *reason)
@@ -265,6 +268,7 @@ static const char *put_policy(const struct cuweir_policy *entry, const char *nam
 		reason = start_policy(policy, arguments, buffer, size);
 	}
 	if (reason != NULL) {
+		cw_budgets_disown(index);
 		return reason;
 	}
 	cw_chain.has_allocator |= policy->table.allocator != NULL;

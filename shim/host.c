@@ -221,8 +221,9 @@ static const struct cuweir_event *host_current_event(const struct cuweir_host *h
 static int host_set_budget(const struct cuweir_host *host, int device, uint32_t kinds,
 			   uint64_t bytes)
 {
-	(void)host;
-	return cw_budget_set(device, kinds, bytes);
+	const struct cw_policy *policy = host->instance;
+
+	return cw_budget_set((uint32_t)(policy - cw_chain.policies), device, kinds, bytes);
 }
 
 static int host_get_budget(const struct cuweir_host *host, int device, uint64_t *ret_bytes,

@@ -196,8 +196,9 @@ CUWEIR_EXPORT int cuweir_walk(bool (*visit)(const struct cuweir_record *record, 
 
 /*
  * At most `bytes` of the kinds in the mask (0: DEVICE) on `device` together; UINT64_MAX for no
- * budget. Exact when set before the first allocation; set later, it counts what is in the
- * books then. get: any result may be NULL; CUWEIR_ERROR_NOT_FOUND where none is set.
+ * budget of the program's: what policies have set holds all the same. Exact when set before the
+ * first allocation; set later, it counts what is in the books then. get tells the lowest; any
+ * result may be NULL; CUWEIR_ERROR_NOT_FOUND where none is set.
  */
 CUWEIR_EXPORT int cuweir_set_budget(int device, uint32_t kinds, uint64_t bytes);
 CUWEIR_EXPORT int cuweir_get_budget(int device, uint64_t *ret_bytes, uint64_t *ret_used,

@@ -350,6 +350,9 @@ struct cuweir_host {
 	 * The budget: at most `bytes` of the kinds in the mask (0: DEVICE) on `device` together,
 	 * counted in what is taken from the driver and what is reserved; UINT64_MAX for none.
 	 * Set in `open` it is exact; set later, it counts what is in the books at that moment.
+	 * Each policy of the chain, and the program by cuweir.h, sets a limit of its own, and the
+	 * lowest holds; a kind belongs to the mask that was named last. What a policy has set goes
+	 * where its open fails.
 	 * get_budget tells the budget that DEVICE memory belongs to, any out pointer may be
 	 * NULL; CUWEIR_ERROR_NOT_FOUND where none is set.
 	 */

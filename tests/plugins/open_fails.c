@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A policy that does not open: argument "silent" gives a status and no reason, any other text
- * is the reason. None of its callbacks may be called.
+ * is the reason. None of its callbacks may be called, and the budget that it sets does not stay.
  */
 #include <cuweir/policy.h>
 
@@ -10,6 +10,9 @@
 
 static int open_fails(const struct cuweir_host *host, const char *arguments, void **ret_state)
 {
+	if (host->set_budget(host, 0, 0, 1) != CUWEIR_SUCCESS) {
+		abort();
+	}
 	if (strcmp(arguments, "silent") == 0) {
 		return CUWEIR_ERROR_NOT_PERMITTED;
 	}
