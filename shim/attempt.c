@@ -171,3 +171,14 @@ CUresult cw_attempt_behind(struct cw_request *request, uint32_t place)
 {
 	return attempt_stack(request, place, cw_chain_count());
 }
+
+CUresult cw_admit(struct cw_request *request)
+{
+	uint32_t count = cw_chain.asks_before ? cw_chain_count() : 0;
+	CUresult result = CUDA_SUCCESS;
+
+	for (uint32_t i = cw_chain_first(); i < count && result == CUDA_SUCCESS; i++) {
+		result = admitted(&cw_chain.policies[i], request);
+	}
+	return result;
+}

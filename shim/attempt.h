@@ -16,6 +16,9 @@ CUresult cw_attempt(struct cw_request *request);
  */
 CUresult cw_attempt_answered(struct cw_request *request, CUresult result);
 
+/* The admission alone, of all policies, for what is no allocation of its own. */
+CUresult cw_admit(struct cw_request *request);
+
 /* What stands behind the policy before `place`: for memory that it takes through `next`. */
 CUresult cw_attempt_behind(struct cw_request *request, uint32_t place);
 

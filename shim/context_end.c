@@ -26,10 +26,26 @@ static bool belongs(const struct cw_record *record, void *argument)
 	       (origin->flags & CW_ORIGIN_CONTEXT_BOUND) != 0;
 }
 
+struct sums {
+	const struct cw_batch *batch;
+	uint64_t bytes[CUWEIR_KIND_COUNT];
+	uint64_t running[CUWEIR_KIND_COUNT]; /* the total, as far as it has been told */
+	int device;
+};
+
+/* Told one by one, what was one step of the total comes down in as many (P-51). */
 static bool tell_deallocated(const struct cw_record *record, void *argument)
 {
-	struct cw_request request = cw_batch_request(argument, record);
+	struct sums *sums = argument;
+	struct cw_request request = cw_batch_request(sums->batch, record);
 
+	if (request.kind < CUWEIR_KIND_COUNT && request.device == sums->device) {
+		uint64_t *running = &sums->running[request.kind];
+
+		request.before = *running;
+		*running -= *running > request.charged ? request.charged : *running;
+		request.after = *running;
+	}
 	for (uint32_t i = cw_heard_by(&request); i > 0; i--) {
 		if (cw_gets_debug(&cw_chain.policies[i - 1], &request)) {
 			cw_tell_deallocated(&cw_chain.policies[i - 1], &request);
@@ -103,11 +119,6 @@ void cw_context_end_postfork_child(void)
 	ending_count = 0;
 }
 
-struct sums {
-	uint64_t bytes[CUWEIR_KIND_COUNT];
-	int device;
-};
-
 static bool add_up(const struct cw_record *record, void *argument)
 {
 	const struct cw_origin *origin = cw_origin_get(record->origin);
@@ -124,9 +135,10 @@ static bool add_up(const struct cw_record *record, void *argument)
 }
 
 /* One check, with the final total. */
-static int tell_thresholds(const struct cw_context_end *end, int device, uint8_t kind,
-			   uint64_t bytes)
+static int tell_thresholds(const struct cw_context_end *end, uint8_t kind, struct sums *sums)
 {
+	uint64_t bytes = sums->bytes[kind];
+	int device = sums->device;
 	struct cw_request request = {
 		.hook = end->batch.hook,
 		.call = end->batch.call,
@@ -143,6 +155,7 @@ static int tell_thresholds(const struct cw_context_end *end, int device, uint8_t
 
 	request.before = cw_total_sub(device, kind, bytes);
 	request.after = request.before > bytes ? request.before - bytes : 0;
+	sums->running[kind] = request.before;
 	if (cw_thread.in_callback != 0) {
 		return result;
 	}
@@ -162,7 +175,7 @@ static int tell_thresholds(const struct cw_context_end *end, int device, uint8_t
 
 int cw_context_end_finish(struct cw_context_end *end, bool ended)
 {
-	struct sums sums = { .device = end->device };
+	struct sums sums = { .batch = &end->batch, .device = end->device };
 	int result = CUWEIR_SUCCESS;
 
 	if (!ended) {
@@ -173,7 +186,7 @@ int cw_context_end_finish(struct cw_context_end *end, bool ended)
 	cw_batch_visit(&end->batch, add_up, &sums);
 	for (uint8_t kind = 1; kind < CUWEIR_KIND_COUNT; kind++) {
 		if (sums.bytes[kind] != 0) {
-			int status = tell_thresholds(end, sums.device, kind, sums.bytes[kind]);
+			int status = tell_thresholds(end, kind, &sums);
 
 			result = result == CUWEIR_SUCCESS ? status : result;
 		}
@@ -181,7 +194,7 @@ int cw_context_end_finish(struct cw_context_end *end, bool ended)
 	if (cw_batch_count(&end->batch) != 0) {
 		cw_wait_freed();
 	}
-	cw_batch_visit(&end->batch, tell_deallocated, &end->batch);
+	cw_batch_visit(&end->batch, tell_deallocated, &sums);
 	cw_batch_release(&end->batch);
 	cw_held_context_ended(end->batch.context);
 	for (uint32_t i = cw_chain_count(); i > 0; i--) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver door for graphs: what their nodes plan, and what a launch makes live. None of it
- * can be refused: a launch has been accepted when its memory is heard of. Cloning and removing
- * nodes the driver refuses for graphs with memory nodes (C-87), so they are not followed.
+ * The driver door for graphs: what their nodes plan, which takes nothing yet; driver_graph_launch.c
+ * has what a launch makes live. Cloning and removing nodes the driver refuses for graphs with
+ * memory nodes (C-87), so they are not followed.
  */
 #include "bodies.h"
 #include "driver_door.h"
@@ -23,7 +23,6 @@ typedef CUresult (*instantiate_flags_fn)(CUgraphExec *, CUgraph, unsigned long l
 typedef CUresult (*instantiate_params_fn)(CUgraphExec *, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS *);
 typedef CUresult (*update_v1_fn)(CUgraphExec, CUgraph, CUgraphNode *, CUgraphExecUpdateResult *);
 typedef CUresult (*update_fn)(CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo *);
-typedef CUresult (*launch_fn)(CUgraphExec, CUstream);
 
 /* CUgraphNodeParams as far as it is read here; toolkits before 12.2 do not declare it. */
 struct node_params {
@@ -275,75 +274,5 @@ CUresult cw_graph_exec_destroy(enum cw_hook_id hook, const void *site, CUgraphEx
 	cw_graph_exec_end_begin(&end, exec);
 	result = real(exec);
 	cw_graph_exec_end_finish(&end, exec, result == CUDA_SUCCESS);
-	return result;
-}
-
-/* ---- launches --------------------------------------------------------------------------- */
-
-enum { STEPS = 16 };
-
-struct launch {
-	enum cw_hook_id hook;
-	const void *site;
-	CUgraphExec exec;
-	CUstream stream;
-	bool per_thread;
-};
-
-static void request_of(struct cw_request *request, const struct launch *launch,
-		       const struct cw_graph_step *step)
-{
-	cw_driver_request(request, launch->hook, launch->site, NULL, step->bytes);
-	request->pointer = step->pointer;
-	request->device = step->device;
-	request->kind = step->kind;
-	request->stream = launch->stream;
-	request->flags = CUWEIR_EVENT_STREAM_ORDERED |
-			 (launch->per_thread ? CUWEIR_EVENT_PER_THREAD : 0u);
-}
-
-/* The steps of one sort; `change` is cw_adopt or cw_forget. */
-static void for_steps(const struct launch *launch, bool frees,
-		      void (*change)(struct cw_request *request))
-{
-	struct cw_graph_step steps[STEPS];
-	struct cw_request request;
-	uint64_t cursor = 0;
-	size_t count;
-
-	do {
-		count = cw_graph_steps(launch->exec, frees, &cursor, steps, STEPS);
-		for (size_t i = 0; i < count; i++) {
-			request_of(&request, launch, &steps[i]);
-			change(&request);
-		}
-	} while (count == STEPS);
-}
-
-CUresult cw_graph_launch(enum cw_hook_id hook, const void *site, CUgraphExec exec,
-			 CUstream stream)
-{
-	launch_fn real = (launch_fn)cw_real_of(hook);
-	struct launch launch = { .hook = hook, .site = site, .exec = exec, .stream = stream };
-	CUresult result;
-
-	if (CW_UNLIKELY(real == NULL)) {
-		return CUDA_ERROR_NOT_FOUND;
-	}
-	launch.per_thread = cw_hooks[hook].stream == CW_PTDS;
-	/* Into a capture it is a node of that graph, and nothing runs. */
-	if (CW_LIKELY(!cw_graph_exec_known(exec)) || !cw_driver_door_open() ||
-	    cw_stream_is_capturing(stream, launch.per_thread)) {
-		return cw_want_note(hook, real(exec, stream));
-	}
-	result = cw_want_note(hook, real(exec, stream));
-	if (result != CUDA_SUCCESS) {
-		return result;
-	}
-	for_steps(&launch, true, cw_forget);
-	if (cw_graph_frees_on_launch(exec)) {
-		for_steps(&launch, false, cw_forget);
-	}
-	for_steps(&launch, false, cw_adopt);
 	return result;
 }

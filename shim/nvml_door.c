@@ -3,6 +3,8 @@
  * The NVML door. NVML counts the devices of the machine, CUDA those that this process sees, in
  * an order of its own: what they call the same is known by its UUID alone (P-28).
  */
+#include <stdlib.h>
+
 #include "bodies.h"
 #include "driver_door.h"
 #include "query.h"
@@ -10,6 +12,7 @@
 typedef int (*memory_info_fn)(struct cw_nvml_device *, struct cw_nvml_memory *);
 typedef int (*memory_info_v2_fn)(struct cw_nvml_device *, struct cw_nvml_memory_v2 *);
 typedef int (*nvml_uuid_fn)(struct cw_nvml_device *, char *, unsigned int);
+typedef int (*nvml_count_fn)(unsigned int *);
 typedef CUresult (*cuda_uuid_fn)(CUuuid *, CUdevice);
 
 enum { UUID_BYTES = 16, UNKNOWN = -1 };
@@ -49,8 +52,25 @@ static bool read_uuid(const char *text, unsigned char *ret_bytes)
 }
 
 /*
- * CUDA's ordinal of an NVML device. UNKNOWN where CUDA does not show it, has not been
- * initialized yet, or cannot be asked because a capture is open.
+ * Before cuInit, and before there is a driver, CUDA names no devices. But where the machine has
+ * one alone and nothing is hidden, that is its number 0.
+ */
+static int ordinal_before_init(const void *real)
+{
+	nvml_count_fn count = (nvml_count_fn)cw_function_beside(real, "nvmlDeviceGetCount_v2");
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+	unsigned int devices = 0;
+
+	if (count == NULL || (visible != NULL && __builtin_strcmp(visible, "0") != 0) ||
+	    count(&devices) != CW_NVML_SUCCESS || devices != 1) {
+		return UNKNOWN;
+	}
+	return 0;
+}
+
+/*
+ * CUDA's ordinal of an NVML device. UNKNOWN where CUDA does not show it, or cannot be asked
+ * because a capture is open.
  */
 static int ordinal_of(const void *real, struct cw_nvml_device *device)
 {
@@ -63,7 +83,13 @@ static int ordinal_of(const void *real, struct cw_nvml_device *device)
 	if (cuda_uuid == NULL) {
 		cuda_uuid = (cuda_uuid_fn)cw_real_of(CW_HOOK_cuDeviceGetUuid);
 	}
-	if (cuda_uuid == NULL || nvml_uuid == NULL || cw_capture_open() ||
+	if (cw_capture_open()) {
+		return UNKNOWN;
+	}
+	if (cuda_uuid == NULL || cuda_uuid(&uuid, 0) == CUDA_ERROR_NOT_INITIALIZED) {
+		return ordinal_before_init(real);
+	}
+	if (nvml_uuid == NULL ||
 	    nvml_uuid(device, text, sizeof(text)) != CW_NVML_SUCCESS ||
 	    !read_uuid(text, wanted)) {
 		return UNKNOWN;

@@ -72,13 +72,8 @@ CW_COLD void cw_note_fatal(int status)
 	}
 }
 
-static CW_COLD void tell_failed(struct cw_request *request)
+static CW_COLD void tell_policies_of_failure(struct cw_request *request)
 {
-	if (request->status == CUDA_ERROR_OUT_OF_MEMORY) {
-		__atomic_fetch_add(&failed_allocations, 1, __ATOMIC_RELAXED);
-		cw_result_refused();
-		cw_oom_tell(request);
-	}
 	request->before = cw_total_current(request->device, request->kind);
 	request->after = request->before;
 	for (uint32_t i = cw_chain_count(); i > 0; i--) {
@@ -86,6 +81,16 @@ static CW_COLD void tell_failed(struct cw_request *request)
 			cw_tell_alloc_failed(&cw_chain.policies[i - 1], request);
 		}
 	}
+}
+
+static CW_COLD void tell_failed(struct cw_request *request)
+{
+	if (request->status == CUDA_ERROR_OUT_OF_MEMORY) {
+		__atomic_fetch_add(&failed_allocations, 1, __ATOMIC_RELAXED);
+		cw_result_refused();
+		cw_oom_tell(request);
+	}
+	tell_policies_of_failure(request);
 }
 
 static inline void start(struct cw_request *request)
@@ -239,10 +244,10 @@ void cw_adopt(struct cw_request *request)
 	start(request);
 	request->perform = already_done;
 	request->undo = NULL;
-	/* It is there, over a budget too. */
+	/* It is there, over a budget too; some of it may have been claimed beforehand. */
 	request->budget = cw_budget_of(request->device, request->kind);
 	if (CW_UNLIKELY(request->budget != NULL)) {
-		cw_budget_force(request->budget, request->charged);
+		cw_budget_force(request->budget, request->charged - request->claimed);
 		request->claimed = request->charged;
 	}
 	(void)cw_grant(request);
@@ -251,12 +256,13 @@ void cw_adopt(struct cw_request *request)
 	}
 }
 
-void cw_forget(struct cw_request *request)
+CUresult cw_forget(struct cw_request *request)
 {
 	struct cw_record detached;
 
 	if (!cw_ledger_remove(cw_request_key(request), &detached)) {
-		return;
+		request->charged = 0;
+		return CUDA_SUCCESS;
 	}
 	cw_facts_of(request, &detached);
 	start(request);
@@ -266,5 +272,22 @@ void cw_forget(struct cw_request *request)
 		cw_release_announce(request, 0);
 	}
 	cw_release_settle(request);
-	(void)cw_release_tell(request, 0);
+	return (CUresult)cw_release_tell(request, 0);
+}
+
+CUresult cw_ask_for_launch(struct cw_request *request)
+{
+	start(request);
+	return cw_admit(request);
+}
+
+void cw_refuse_launch(struct cw_request *request, CUresult status, bool refused)
+{
+	start(request);
+	if (refused) {
+		(void)finish(request, status);
+	} else {
+		request->status = (int)status;
+		tell_policies_of_failure(request);
+	}
 }

@@ -124,12 +124,22 @@ CUresult cw_deallocate_rest(struct cw_request *request, const struct cw_record *
 			    CUresult result, bool settled);
 
 /*
- * Memory that came, or went, by an operation that cannot be refused or undone (a graph's launch,
- * what it frees): it is accounted and told; a status of a threshold callback is told and
- * ignored (D-06).
+ * Memory that came, or went, by an operation that is done and cannot be undone (a graph's launch,
+ * what it frees): it is accounted and told. What request->claimed has of the budget already is
+ * not counted again; what is missing is, over the limit too. A status of on_alloc_threshold is
+ * told and ignored (D-06); cw_forget returns that of on_dealloc_threshold (D-08), and leaves the
+ * facts of what has gone in the request, charged 0 where nothing was known.
  */
 void cw_adopt(struct cw_request *request);
-void cw_forget(struct cw_request *request);
+CUresult cw_forget(struct cw_request *request);
+
+/*
+ * Before such an operation: whether the policies admit request->requested bytes. And where it
+ * will not be done: policies hear of the failure, as of an allocation's; `refused` by one of
+ * ours, it is also counted and said.
+ */
+CUresult cw_ask_for_launch(struct cw_request *request);
+void cw_refuse_launch(struct cw_request *request, CUresult status, bool refused);
 
 /* Frees of addresses that nobody knew, and allocations that could not be recorded. */
 uint64_t cw_untracked_frees(void);

@@ -526,7 +526,9 @@ struct cuweir_policy {
 	 * An allocation of any kind is about to be made. A status other than 0 refuses it: the
 	 * driver is not asked, and that status goes outward as a failure would (so that
 	 * CUDA_ERROR_OUT_OF_MEMORY is offered to the on_alloc_failure of policies before this
-	 * one). Asked again when one of those retries. NULL: admitted.
+	 * one). Asked again when one of those retries. The launch of a graph is asked about as a
+	 * whole, once for each kind and device of which it takes more than it gives back; refused,
+	 * it is not tried again. NULL: admitted.
 	 */
 	int (*admit)(void *state, const struct cuweir_event *event);
 
@@ -568,7 +570,8 @@ struct cuweir_policy {
 	 * question that a policy asks within a callback gets the driver's figures. Asked of
 	 * cuMemGetInfo, cuDeviceTotalMem, cudaMemGetInfo, cudaGetDeviceProperties and
 	 * nvmlDeviceGetMemoryInfo; the device is CUDA's ordinal in each case, which for NVML
-	 * is known by UUID, once CUDA has been initialized. Asked also for the message about an
+	 * is known by UUID, once CUDA has been initialized, and before where the machine has one
+	 * device and CUDA_VISIBLE_DEVICES hides nothing; else NVML's figure stands. Asked also for the message about an
 	 * allocation that has failed for good, with that call. NULL: as it is.
 	 */
 	void (*memory_info)(void *state, struct cuweir_memory_info *info);

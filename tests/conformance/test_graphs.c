@@ -119,10 +119,49 @@ static void events(void **state)
 	RUN_ALL(runs);
 }
 
+/* D-05: claimed before the launch, exactly, and for all that it takes more than it gives back. */
+static void limits(void **state)
+{
+	static const struct run runs[] = {
+		{ .row = "a launch that fits to the byte, again and again", .ways = HEARD,
+		  GRAPHS("captured"), .unaudited = true,
+		  .environment = { "CUWEIR_POLICY=limit:64K", "CUWEIR_REPORT=1" },
+		  .err = { "0 allocations failed" } },
+		{ .row = "one byte less: refused, and nothing is taken", .ways = DRIVER_WAYS,
+		  GRAPHS("captured"), .unaudited = true, .exit_status = 1,
+		  .environment = { "CUWEIR_POLICY=limit:65535", "CUWEIR_REPORT=1" },
+		  .err = { "cuGraphLaunch asked for 64.0 KiB (65536 B) of device memory",
+			   "it is larger than the limit", "launch(exec, stream): 2",
+			   "  in use by this process: graph 64.0 KiB\n" } },
+		{ .row = "what the launch frees itself is counted", .ways = HEARD,
+		  GRAPHS("auto_free"), .unaudited = true,
+		  .environment = { "CUWEIR_POLICY=limit:64K", "CUWEIR_REPORT=1" },
+		  .err = { "0 allocations failed" } },
+		{ .row = "what goes with another graph's launch, too", .ways = DRIVER_WAYS,
+		  GRAPHS("freed_elsewhere"), .unaudited = true,
+		  .environment = { "CUWEIR_POLICY=limit:64K", "CUWEIR_REPORT=1" },
+		  .err = { "0 allocations failed" } },
+		{ .row = "policies are asked about the launch, and hear of its failure",
+		  .ways = DRIVER_WAYS, GRAPHS("captured"), .exit_status = 1,
+		  .policies = { "admit=2@1" }, .shown = "admit alloc_failed",
+		  .events = { "admit requested=65536 call=cuGraphLaunch device=0 flags=4\n"
+			      "alloc_failed requested=65536 call=cuGraphLaunch status=2\n" } },
+		{ .row = "D-08: the status of a dealloc threshold is the launch's",
+		  .ways = DRIVER_WAYS, GRAPHS("auto_free"), .exit_status = 1,
+		  .policies = { "dealloc=1,dealloc_status=5" },
+		  .events = { "dealloc_threshold total=0 call=cuGraphLaunch answer=5\n" },
+		  .err = { "launch(exec, stream): 5" } },
+	};
+
+	(void)state;
+	RUN_ALL(runs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(captures),
+		cmocka_unit_test(limits),
 		cmocka_unit_test(nodes),
 		cmocka_unit_test(events),
 	};

@@ -130,6 +130,14 @@ static void contexts(void **state)
 		  .events = { "dealloc_threshold total=0 before=8193 flags=32\n"
 			      "context_ended device=0\n" },
 		  .out = "" },
+		{ .row = "P-51: what is told of one by one comes down one by one",
+		  .ways = DRIVER_WAYS, .policies = { "debug=1" },
+		  .script = "alloc a 4K; alloc b 4K; alloc c 4K; reset 0; truth",
+		  .shown = "deallocated",
+		  .events = { "deallocated size=4096 kind=1 before=12288 after=8192 flags=32\n"
+			      "deallocated size=4096 kind=1 before=8192 after=4096 flags=32\n"
+			      "deallocated size=4096 kind=1 before=4096 after=0 flags=32\n" },
+		  .out = "" },
 		{ .row = "D-17, C-100: the last reference to a primary context",
 		  .ways = DRIVER_WAYS,
 		  .policies = { "dealloc=1" },

@@ -148,6 +148,26 @@ static void nvml(void **state)
 			 "2 v2 0 total 8192 free 6656 used 1024 reserved 512\n"
 			 "1 v1 0 total 8192 free 6656 used 1536\n"
 			 "1 v2 0 total 8192 free 6656 used 1024 reserved 512\n" },
+		{ .row = "P-33: before cuInit, too, where the machine has one device and it is not hidden",
+		  .ways = LINKED | DLSYM, .program = "nvml/nvml", .script = "", .plugin = "meter",
+		  .environment = { "CUWEIR_SIM_DEVICES=2", "CUWEIR_TEST_NVML_ONE=1",
+				   "CUDA_VISIBLE_DEVICES=0" },
+		  .policies = { "device=0,total=4G,free=2G" }, .shown = "query",
+		  .events = { "query call=nvmlDeviceGetMemoryInfo device=0 free=6979321856 "
+			      "total=8589934592\n"
+			      "query call=nvmlDeviceGetMemoryInfo device=0\n"
+			      "query call=nvmlDeviceGetMemoryInfo device=0\n"
+			      "query call=nvmlDeviceGetMemoryInfo device=0\n"
+			      "query call=nvmlDeviceGetMemoryInfo device=1\n"
+			      "query call=nvmlDeviceGetMemoryInfo device=1\n" },
+		  .out = "3 v1 0 total 4096 free 2048 used 2048\n"
+			 "3 v2 0 total 4096 free 2048 used 1536 reserved 512\n2 25 5\n"
+			 "3 v1 0 total 4096 free 2048 used 2048\n"
+			 "3 v2 0 total 4096 free 2048 used 1536 reserved 512\n2 25 5\n"
+			 "2 v1 0 total 8192 free 6656 used 1536\n"
+			 "2 v2 0 total 8192 free 6656 used 1024 reserved 512\n"
+			 "1 v1 0 total 8192 free 6656 used 1536\n"
+			 "1 v2 0 total 8192 free 6656 used 1024 reserved 512\n" },
 		{ .row = "the used figure agrees with the lowered ones",
 		  .ways = LINKED | DLSYM, .program = "nvml/nvml", .script = "", .plugin = "meter",
 		  .policies = { "total=7G" }, .shown = "",

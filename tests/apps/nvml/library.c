@@ -7,6 +7,7 @@
 #include "nvml.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define EXPORT __attribute__((visibility("default")))
 #define MIB (1ULL << 20)
@@ -23,6 +24,13 @@ static int index_of(nvmlDevice_t device)
 
 EXPORT nvmlReturn_t nvmlInit_v2(void)
 {
+	return NVML_SUCCESS;
+}
+
+/* With CUWEIR_TEST_NVML_ONE it says that there is one. */
+EXPORT nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count)
+{
+	*count = getenv("CUWEIR_TEST_NVML_ONE") != NULL ? 1 : DEVICES;
 	return NVML_SUCCESS;
 }
 
