@@ -20,6 +20,12 @@ enum when {
 	WHEN_BY_CHANCE,
 };
 
+/* Figures alone, which nobody is asked about. */
+#define GAUGES                                                                                     \
+	(CUWEIR_KIND_BIT(CUWEIR_KIND_VIRTUAL) | CUWEIR_KIND_BIT(CUWEIR_KIND_POOL) |                \
+	 CUWEIR_KIND_BIT(CUWEIR_KIND_GRAPH_PLANNED))
+#define ALL_KINDS (CUWEIR_KIND_BIT(CUWEIR_KIND_COUNT) - 2)
+
 struct inject {
 	const struct cuweir_host *host;
 	enum when when;
@@ -230,10 +236,11 @@ static const char *read_filter(const struct args_pair *pair, struct inject *inje
 					      "call=NAME, * ? and [] in it: call=cudaMalloc*";
 	}
 	if (args_is(pair->key, "kinds")) {
-		return args_kinds(pair->value, &inject->kinds) ?
-			       NULL :
-			       "kinds=all, or names joined by '+': device, managed, host, "
-			       "registered, imported, virtual, pool, graph_planned";
+		bool good = args_kinds(pair->value, &inject->kinds) &&
+			    (inject->kinds == ALL_KINDS || (inject->kinds & GAUGES) == 0);
+		return good ? NULL :
+			      "kinds=all, or names joined by '+' of what is allocated: device, "
+			      "managed, host, registered, imported";
 	}
 	if (args_is(pair->key, "device")) {
 		bool good = args_number(pair->value, &number) && number < 1024;
@@ -273,7 +280,7 @@ static int open_inject(const struct cuweir_host *host, const char *arguments, vo
 	inject->status = CUWEIR_ERROR_OUT_OF_MEMORY;
 	inject->device = ANY_DEVICE;
 	inject->seed = 1;
-	args_kinds((struct args_text){ "all", 3 }, &inject->kinds);
+	inject->kinds = ALL_KINDS;
 	struct args_text rest = args_begin(arguments);
 	struct args_pair pair = { 0 };
 	const char *want = NULL;

@@ -9,6 +9,7 @@
 
 typedef CUresult (*create_fn)(CUmemoryPool *, const CUmemPoolProps *);
 typedef CUresult (*pool_fn)(CUmemoryPool);
+typedef CUresult (*attribute_fn)(CUmemoryPool, CUmemPool_attribute, void *);
 typedef CUresult (*device_pool_fn)(CUmemoryPool *, CUdevice);
 typedef CUresult (*set_device_pool_fn)(CUdevice, CUmemoryPool);
 typedef CUresult (*location_pool_fn)(CUmemoryPool *, CUmemLocation *, CUmemAllocationType);
@@ -51,6 +52,9 @@ static uint32_t gives_of_pool(CUmemoryPool pool)
 	return cw_handles_get(CW_HANDLE_POOL, key_of(pool), &entry) ? (uint32_t)entry.value : 0;
 }
 
+/* value2 of a pool: it is no device's own, but one that somebody made. */
+enum { MADE = 1 };
+
 static CUresult heard_pool(CUresult result, const CUmemoryPool *pool, uint32_t gives)
 {
 	if (result == CUDA_SUCCESS && pool != NULL && cw_following()) {
@@ -75,21 +79,29 @@ CUresult cw_mem_pool_create(enum cw_hook_id hook, const void *site, CUmemoryPool
 	if (result == CUDA_SUCCESS && pool != NULL && props != NULL && cw_following()) {
 		/* In place of what the handle stood for, should its end not have been heard. */
 		cw_handles_set(CW_HANDLE_POOL, key_of(*pool),
-			       gives_by(&props->location, props->allocType), 0);
+			       gives_by(&props->location, props->allocType), MADE);
 	}
 	return result;
 }
 
-static void make_current(unsigned int device, CUmemoryPool pool, uint32_t gives)
+/* NULL: the device's own. Of one that was never heard of, only that it is another is known. */
+static void make_current(unsigned int device, CUmemoryPool pool)
 {
 	struct cw_current_pool *current;
+	struct cw_handle entry = { .value2 = MADE };
+	uint32_t gives;
 
 	if (device >= CW_TOTAL_DEVICES) {
 		return;
 	}
 	current = &cw_current_pools_[device];
-	if (gives == cw_pool_gives(CUWEIR_KIND_DEVICE, (int)device)) {
+	gives = cw_pool_gives(CUWEIR_KIND_DEVICE, (int)device);
+	if (pool == NULL ||
+	    (cw_handles_get(CW_HANDLE_POOL, key_of(pool), &entry) && entry.value == gives &&
+	     (entry.value2 & MADE) == 0)) {
 		gives = 0;
+	} else if (entry.value != 0) {
+		gives = (uint32_t)entry.value;
 	}
 	__atomic_store_n(&current->pool, key_of(pool), __ATOMIC_RELAXED);
 	__atomic_store_n(&current->gives, gives, __ATOMIC_RELAXED);
@@ -103,7 +115,7 @@ static void not_current(CUmemoryPool pool)
 						   __ATOMIC_RELAXED);
 
 		if (current != 0 && current == key_of(pool)) {
-			make_current(device, NULL, 0);
+			make_current(device, NULL);
 		}
 	}
 }
@@ -126,7 +138,7 @@ CUresult cw_mem_pool_destroy(enum cw_hook_id hook, const void *site, CUmemoryPoo
 	if (result == CUDA_SUCCESS) {
 		not_current(pool);
 	} else if (known) {
-		cw_handles_put(CW_HANDLE_POOL, entry.key, entry.value, 0);
+		cw_handles_put(CW_HANDLE_POOL, entry.key, entry.value, entry.value2);
 	}
 	return result;
 }
@@ -170,7 +182,7 @@ CUresult cw_device_set_mem_pool(enum cw_hook_id hook, const void *site, CUdevice
 	}
 	result = real(dev, pool);
 	if (result == CUDA_SUCCESS && cw_following()) {
-		make_current((unsigned int)dev, pool, gives_of_pool(pool));
+		make_current((unsigned int)dev, pool);
 	}
 	return result;
 }
@@ -193,9 +205,56 @@ CUresult cw_mem_set_mem_pool(enum cw_hook_id hook, const void *site, CUmemLocati
 	if (result == CUDA_SUCCESS && location != NULL && cw_following() &&
 	    location->type == CU_MEM_LOCATION_TYPE_DEVICE &&
 	    type == CU_MEM_ALLOCATION_TYPE_PINNED) {
-		make_current((unsigned int)location->id, pool, gives_of_pool(pool));
+		make_current((unsigned int)location->id, pool);
 	}
 	return result;
+}
+
+/* ---- the gauge ---------------------------------------------------------------------------- */
+
+struct reserve {
+	int device;
+	uint64_t bytes;
+	bool known; /* all pools have answered */
+};
+
+static bool add_reserved(const struct cw_handle *entry, void *argument)
+{
+	enum { RESERVED_MEM_CURRENT = 5 };
+	attribute_fn ask = (attribute_fn)cw_real_of(CW_HOOK_cuMemPoolGetAttribute);
+	struct reserve *reserve = argument;
+	uint64_t bytes = 0;
+
+	/* An imported pool is its exporter's. */
+	if ((uint8_t)entry->value == CUWEIR_KIND_IMPORTED ||
+	    (int)(entry->value >> 8) - 1 != reserve->device) {
+		return true;
+	}
+	if (ask == NULL || ask((CUmemoryPool)(uintptr_t)entry->key,
+			       (CUmemPool_attribute)RESERVED_MEM_CURRENT, &bytes) != CUDA_SUCCESS) {
+		reserve->known = false;
+		return false;
+	}
+	reserve->bytes += bytes;
+	return true;
+}
+
+void cw_pool_ask_reserved(int device)
+{
+	device_pool_fn ask_default =
+		(device_pool_fn)cw_real_of(CW_HOOK_cuDeviceGetDefaultMemPool);
+	struct reserve reserve = { .device = device, .known = true };
+	CUmemoryPool pool = NULL;
+
+	if (device < 0 || cw_capture_open() || ask_default == NULL ||
+	    heard_pool(ask_default(&pool, device), &pool,
+		       cw_pool_gives(CUWEIR_KIND_DEVICE, device)) != CUDA_SUCCESS) {
+		return;
+	}
+	cw_handles_walk(CW_HANDLE_POOL, add_reserved, &reserve);
+	if (reserve.known) {
+		cw_total_set_gauge(device, CUWEIR_KIND_POOL, reserve.bytes);
+	}
 }
 
 /* ---- memory ------------------------------------------------------------------------------- */

@@ -4,10 +4,9 @@
  * kind of memory, and its device. A pool that was never heard of gives device memory of the
  * stream's device.
  *
- * How much a pool holds from the driver beyond what it has given out (the POOL gauge) is not
- * followed: it changes at synchronizations, by thresholds and by splitting, with no call that
- * says so, and a question to the driver that nobody asked is not ours to ask (D-15). A figure
- * read from a program's own cuMemPoolGetAttribute would be stale at once.
+ * How much pools hold from the driver (the POOL gauge) changes at synchronizations, by thresholds
+ * and by splitting, with no call that says so; and a question to the driver that nobody asked is
+ * not ours to ask (D-15). So the driver is asked when somebody asks for the gauge.
  */
 #ifndef CW_DRIVER_POOL_H
 #define CW_DRIVER_POOL_H
@@ -18,10 +17,10 @@
 #include "pipeline.h"
 #include "totals.h"
 
-/* The pool that cuMemAllocAsync takes from on each device, where it is not plain device memory. */
+/* The pool that cuMemAllocAsync takes from on each device, where it is not the device's own. */
 struct cw_current_pool {
 	uint64_t pool;
-	uint32_t gives; /* 0: memory of the device */
+	uint32_t gives; /* 0: memory of the device, of its own pool, which a policy may serve */
 };
 
 extern struct cw_current_pool cw_current_pools_[CW_TOTAL_DEVICES];
@@ -51,5 +50,8 @@ static inline void cw_pool_place_current(struct cw_request *request)
 		cw_pool_place_(request, gives);
 	}
 }
+
+/* Brings the POOL gauge of the device up to date; while a capture is open it stays as it was. */
+void cw_pool_ask_reserved(int device);
 
 #endif

@@ -7,6 +7,7 @@
 #include "budget.h"
 #include "config.h"
 #include "counts.h"
+#include "driver_pool.h"
 #include "ledger.h"
 #include "message.h"
 #include "origins.h"
@@ -126,6 +127,9 @@ static int host_totals(const struct cuweir_host *host, int device, int kind,
 	size = ret_totals->struct_size;
 	if (size < offsetof(struct cuweir_totals, reserved)) {
 		return CUWEIR_ERROR_INVALID_VALUE;
+	}
+	if (index == CUWEIR_KIND_POOL) {
+		cw_pool_ask_reserved(device);
 	}
 	totals.struct_size = size;
 	totals.current = cw_total_current(device, index);

@@ -150,6 +150,15 @@ static inline uint64_t cw_total_held(int device, unsigned kind)
 	return value < 0 ? 0 : (uint64_t)value;
 }
 
+/* A figure that is asked for, and not counted by ourselves. */
+static inline void cw_total_set_gauge(int device, unsigned kind, uint64_t bytes)
+{
+	struct cw_total *cell = cw_total_cell(device, kind);
+
+	__atomic_store_n(&cell->current, (int64_t)bytes, __ATOMIC_RELAXED);
+	cw_total_raise_peak_(cell, bytes);
+}
+
 static inline uint64_t cw_total_peak(int device, unsigned kind)
 {
 	const struct cw_total *cell = cw_total_cell(device, kind);

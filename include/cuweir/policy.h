@@ -92,7 +92,10 @@ enum {
 	CUWEIR_ERROR_UNKNOWN = 999,
 };
 
-/* What memory counts as. Each device has a total for each kind. */
+/*
+ * What memory counts as. Each device has a total for each kind. The gauges are figures alone: no
+ * callback is made for them, and `kinds`, `serves` and a budget ignore them.
+ */
 enum cuweir_kind {
 	CUWEIR_KIND_NONE = 0,
 	CUWEIR_KIND_DEVICE = 1,        /* device memory: linear, pitched, stream-ordered, arrays */
@@ -308,7 +311,8 @@ struct cuweir_host {
 	/*
 	 * Fills *ret_totals for `device` and `kind`; the caller sets ret_totals->struct_size.
 	 * CUWEIR_ERROR_INVALID_VALUE for a device or kind out of range. The figures are read one
-	 * after the other: exact when nothing allocates meanwhile.
+	 * after the other: exact when nothing allocates meanwhile. That of POOL is the driver's,
+	 * which is asked for it, unless a capture is open: then it is the last one.
 	 */
 	int (*totals)(const struct cuweir_host *host, int device, int kind,
 		      struct cuweir_totals *ret_totals);
@@ -523,7 +527,7 @@ struct cuweir_policy {
 	void (*on_deallocated)(void *state, uint64_t size, const struct cuweir_event *event);
 
 	/*
-	 * An allocation of any kind is about to be made. A status other than 0 refuses it: the
+	 * An allocation of any kind, the gauges aside, is about to be made. A status other than 0 refuses it: the
 	 * driver is not asked, and that status goes outward as a failure would (so that
 	 * CUDA_ERROR_OUT_OF_MEMORY is offered to the on_alloc_failure of policies before this
 	 * one). Asked again when one of those retries. The launch of a graph is asked about as a

@@ -97,12 +97,44 @@ static void double_frees(void **state)
 	RUN_ALL(runs);
 }
 
+#define POOLED .environment = { "CUWEIR_POLICY=pool;BUILD/tests/plugins/through.so:see" }
+#define OF_POOL(verb, call) verb " 4096 kind 1 by " call ", flags 4, no context, status 0\n"
+#define HELD "allocated 4096 kind 1 by cuMemAllocAsync, flags 64, a context, status 0\n"
+
+/* What the program's own pool gives is that pool's: its limits, its sharing. */
+static void explicit_pools(void **state)
+{
+	static const struct line_row rows[] = {
+		{ { .row = "a current pool that the program has made is not served",
+		    .ways = LINKED, .program = "virtual", POOLED,
+		    .script = "device 0; pool own pinned device 0 fd; setpool own 0; async a 4K; "
+			      "ptrexport a; freeasync a; sync" },
+		  .err = OF_POOL("allocated", "cuMemAllocAsync")
+			 OF_POOL("before free", "cuMemFreeAsync")
+			 OF_POOL("deallocated", "cuMemFreeAsync") },
+		{ { .row = "the device's own is, again once it is current again",
+		    .ways = LINKED, .program = "virtual", POOLED,
+		    .script = "device 0; pooldefault d 0; pool own pinned device 0; setpool own 0; "
+			      "setpool d 0; async a 4K; freeasync a; sync" },
+		  .err = HELD },
+		{ { .row = "and when the one that was current is destroyed",
+		    .ways = LINKED, .program = "virtual", POOLED,
+		    .script = "device 0; pool own pinned device 0; setpool own 0; poolfree own; "
+			      "async a 4K; freeasync a; sync" },
+		  .err = HELD },
+	};
+
+	(void)state;
+	RUN_LINES(rows);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(facts),
 		cmocka_unit_test(failed_frees),
 		cmocka_unit_test(double_frees),
+		cmocka_unit_test(explicit_pools),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -195,6 +195,49 @@ static void captured(void **state)
 	check_books(0);
 }
 
+/* D-10: the gauge is the driver's figure, at the time of the question. */
+static void pool_gauge(void **state)
+{
+	struct cuweir_totals totals = { .struct_size = sizeof(totals) };
+	unsigned long long threshold = UINT64_MAX, held = 0;
+	CUmemoryPool pool, own;
+	CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 },
+	};
+	CUdeviceptr p, q;
+
+	(void)state;
+	assert_int_equal(cuDeviceGetDefaultMemPool(&pool, 0), CUDA_SUCCESS);
+	assert_int_equal(cuMemPoolCreate(&own, &props), CUDA_SUCCESS);
+	assert_int_equal(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold),
+			 CUDA_SUCCESS);
+	assert_int_equal(cuMemAllocAsync(&p, 100 * K, NULL), CUDA_SUCCESS);
+	assert_int_equal(cuMemAllocFromPoolAsync(&q, 300 * K, own, NULL), CUDA_SUCCESS);
+	assert_int_equal(cuMemFreeAsync(p, NULL), CUDA_SUCCESS);
+	assert_int_equal(cuStreamSynchronize(NULL), CUDA_SUCCESS);
+	assert_int_equal(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &held),
+			 CUDA_SUCCESS);
+	assert_true(held >= 100 * K);
+	assert_int_equal(cuweir_get_totals(0, CUWEIR_KIND_POOL, &totals), 0);
+	/* Without the preload nobody hears of pools that are made. */
+	assert_true(totals.current >= held + (getenv("LD_PRELOAD") != NULL ? 300 * K : 0));
+	/* Gone with the pool, and by a trim. */
+	assert_int_equal(cuMemFreeAsync(q, NULL), CUDA_SUCCESS);
+	assert_int_equal(cuStreamSynchronize(NULL), CUDA_SUCCESS);
+	assert_int_equal(cuMemPoolDestroy(own), CUDA_SUCCESS);
+	assert_int_equal(cuweir_get_totals(0, CUWEIR_KIND_POOL, &totals), 0);
+	assert_int_equal(totals.current, held);
+	assert_true(totals.peak >= totals.current);
+	assert_int_equal(cuMemPoolTrimTo(pool, 0), CUDA_SUCCESS);
+	threshold = 0;
+	assert_int_equal(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold),
+			 CUDA_SUCCESS);
+	assert_int_equal(cuweir_get_totals(0, CUWEIR_KIND_POOL, &totals), 0);
+	assert_int_equal(totals.current, 0);
+	check_books(0);
+}
+
 static void reallocation(void **state)
 {
 	char bytes[2 * K];
@@ -248,7 +291,7 @@ int main(void)
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(alignments), cmocka_unit_test(flags),
 		cmocka_unit_test(foreign),    cmocka_unit_test(across),
-		cmocka_unit_test(streams),    cmocka_unit_test(captured),
+		cmocka_unit_test(streams),    cmocka_unit_test(captured), cmocka_unit_test(pool_gauge),
 		cmocka_unit_test(reallocation),
 	};
 
