@@ -112,6 +112,38 @@ static CW_COLD CUresult claim_rest(struct cw_request *request)
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/*
+ * There is no memory for a record. The program has its own all the same (P-26); but not beside a
+ * budget, which could not be given back. A claim on what cannot be undone stays for good.
+ */
+static CW_COLD CUresult unrecorded(struct cw_request *request)
+{
+	static unsigned int told;
+	bool limited = cw_budget_limits(request->budget);
+
+	cw_message_limited(CW_ERROR, &told,
+			   "no memory for a record of %llu B by %s: the allocation %s",
+			   (unsigned long long)request->charged, cw_hook_base(request->call),
+			   limited ? "fails, since there is a limit" : "is not counted");
+	if (!limited) {
+		unclaim(request);
+		return CUDA_SUCCESS;
+	}
+	if (request->owner != 0 || request->undo == NULL || request->undo(request) != CUDA_SUCCESS) {
+		return CUDA_SUCCESS;
+	}
+	if (request->origin_flags & CW_ORIGIN_PITCHED) {
+		cw_handles_remove(CW_PITCHED_SPACE, request->pointer, NULL);
+		request->origin_flags &= (uint8_t)~CW_ORIGIN_PITCHED;
+	}
+	unclaim(request);
+	request->untold = false;
+	request->hopeless = true;
+	request->pointer = 0;
+	request->charged = request->requested;
+	return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 /* The memory is there: into the books. */
 static CUresult enter_books(struct cw_request *request)
 {
@@ -119,8 +151,7 @@ static CUresult enter_books(struct cw_request *request)
 	request->untold = CW_UNLIKELY(!record(request));
 	if (CW_UNLIKELY(request->untold)) {
 		cw_count_untracked_allocation();
-		unclaim(request);
-		return CUDA_SUCCESS;
+		return unrecorded(request);
 	}
 	request->before = cw_account_add(request->device, request->kind, request->charged,
 					 request->owner);

@@ -246,10 +246,21 @@ static void starved(void **state)
 		.preload = "tests/conformance/starving.so", .environment = { "CUWEIR_REPORT=1" },
 		.err = { "4096 B (4.0 KiB) in use", "1 allocations still live" },
 	};
+	/* D-05: beside a limit the first one that has no record fails, and is given back. */
+	static const struct run limited = {
+		.row = "D-05: no memory for records, and a limit", .program = "judge",
+		.script = "starved", .ways = SHARED | STATIC, .exit_status = 1, .unaudited = true,
+		.preload = "tests/conformance/starving.so",
+		.environment = { "CUWEIR_REPORT=1", "CUWEIR_POLICY=limit:1G" },
+		.err = { "no memory for a record of 16 B by cuMemAlloc: the allocation fails, since "
+			 "there is a limit", "cuMemAlloc(&blocks[i], 16): 2",
+			 ", 1 allocations without a record" },
+	};
 	unsigned long long frees = 0;
 	unsigned long long unrecorded = 0;
 
 	(void)state;
+	run(&limited);
 	run(&one);
 	run_once(&one, SHARED, &result);
 	assert_int_equal(sscanf(strstr(result.err, "retries\n") + strlen("retries\n"),
