@@ -53,7 +53,6 @@ static inline void cw_driver_request(struct cw_request *request, enum cw_hook_id
 	request->listening = false;
 	request->budget = NULL;
 	request->claimed = 0;
-	request->refused = 0;
 	request->servable = false;
 	request->keep_claim = false;
 	request->alignment = 0;

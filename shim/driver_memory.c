@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The driver door for linear, managed and stream-ordered memory, and its frees. */
-#include "driver_plain.h"
+#include "driver_limited.h"
 
 #include "bodies.h"
 #include "driver_door.h"
@@ -54,9 +54,8 @@ static void fill_alloc(struct cw_request *request, enum cw_hook_id hook, const v
 	request->undo = cw_driver_undo_free;
 }
 
-/* cw_mem_alloc is in driver_plain.h. This is all of it where it is not plain from the start. */
-CUresult cw_mem_alloc_whole(enum cw_hook_id hook, const void *site, CUdeviceptr *dptr,
-			    size_t bytesize)
+CUresult cw_mem_alloc_general(enum cw_hook_id hook, const void *site, CUdeviceptr *dptr,
+			      size_t bytesize)
 {
 	struct cw_request request;
 	alloc_fn real = (alloc_fn)cw_real_of(hook);
@@ -74,6 +73,16 @@ CUresult cw_mem_alloc_whole(enum cw_hook_id hook, const void *site, CUdeviceptr 
 		*dptr = (CUdeviceptr)request.pointer;
 	}
 	return result;
+}
+
+/* cw_mem_alloc is in driver_plain.h. This is all of it where it is not plain from the start. */
+CUresult cw_mem_alloc_whole(enum cw_hook_id hook, const void *site, CUdeviceptr *dptr,
+			    size_t bytesize)
+{
+	if (CW_LIKELY(cw_is_limited_only(hook)) && dptr != NULL && bytesize != 0) {
+		return cw_mem_alloc_limited(hook, site, dptr, bytesize);
+	}
+	return cw_mem_alloc_general(hook, site, dptr, bytesize);
 }
 
 static CW_COLD CUresult alloc_rest(struct cw_request *request, CUdeviceptr *dptr,
@@ -255,8 +264,7 @@ static void fill_free(struct cw_request *request, enum cw_hook_id hook, const vo
 	request->perform = perform_free;
 }
 
-/* cw_mem_free is in driver_plain.h, too. */
-CUresult cw_mem_free_whole(enum cw_hook_id hook, const void *site, CUdeviceptr dptr)
+CUresult cw_mem_free_general(enum cw_hook_id hook, const void *site, CUdeviceptr dptr)
 {
 	struct cw_request request;
 	free_fn real = (free_fn)cw_real_of(hook);
@@ -269,6 +277,15 @@ CUresult cw_mem_free_whole(enum cw_hook_id hook, const void *site, CUdeviceptr d
 	}
 	fill_free(&request, hook, site, (void *)real, dptr);
 	return cw_deallocate(&request);
+}
+
+/* cw_mem_free is in driver_plain.h, too. */
+CUresult cw_mem_free_whole(enum cw_hook_id hook, const void *site, CUdeviceptr dptr)
+{
+	if (CW_LIKELY(cw_is_limited_only(hook)) && dptr != 0) {
+		return cw_mem_free_limited(hook, site, dptr);
+	}
+	return cw_mem_free_general(hook, site, dptr);
 }
 
 CW_COLD CUresult cw_mem_free_detached(enum cw_hook_id hook, const void *site, CUdeviceptr dptr,

@@ -71,6 +71,7 @@ static bool claim(struct cw_request *request)
 	if (CW_LIKELY(request->budget == NULL)) {
 		return true;
 	}
+	request->refused = 0;
 	if (!cw_budget_claim(request->budget, request->requested)) {
 		return false;
 	}

@@ -23,6 +23,11 @@ static uint64_t wide_live;
 
 void (*cw_ledger_watcher_)(void);
 
+void cw_slot_divide(struct cw_segment *from, struct cw_segment *to, uint64_t bit)
+{
+	cw_segment_divide(from, to, &cw_ledger_shape, bit);
+}
+
 /* Raised before the record is there: whoever sees the record sees the count. */
 static void count_wide(uint64_t address, uint64_t by)
 {

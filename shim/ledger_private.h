@@ -35,7 +35,8 @@ static inline bool cw_slot_same(const uint64_t *slot, const uint64_t *key)
 	return slot[0] >> 16 == *key;
 }
 
-static inline void cw_slot_divide(struct cw_segment *from, struct cw_segment *to, uint64_t bit);
+/* In ledger.c, once: its address alone would be a copy in each file. */
+CW_HIDDEN void cw_slot_divide(struct cw_segment *from, struct cw_segment *to, uint64_t bit);
 
 /*
  * 16 groups of 16 + 15 * 16 bytes fill 4 KiB exactly: 239 records. The reach weighs room
@@ -51,11 +52,6 @@ static const struct cw_shape cw_ledger_shape = {
 	.same = cw_slot_same,
 	.divide = cw_slot_divide,
 };
-
-static inline void cw_slot_divide(struct cw_segment *from, struct cw_segment *to, uint64_t bit)
-{
-	cw_segment_divide(from, to, &cw_ledger_shape, bit);
-}
 
 static inline void cw_slot_pack(uint64_t *slot, uint64_t address, uint64_t size, uint32_t origin)
 {

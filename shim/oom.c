@@ -228,10 +228,11 @@ static void put_holders(struct block *block, int device)
 static const char *advice(const struct facts *facts)
 {
 	const struct cw_request *request = facts->request;
-	uint64_t counted = request->refused != 0 ? request->refused : request->requested;
+	bool is_padded = request->budget != NULL && request->refused != 0;
+	uint64_t counted = is_padded ? request->refused : request->requested;
 
 	if (facts->limited && counted > facts->limit) {
-		return counted > request->requested ? "with its padding it is larger than the limit"
+		return is_padded ? "with its padding it is larger than the limit"
 						    : "it is larger than the limit";
 	}
 	if (facts->limited && (facts->taken >= facts->limit ||

@@ -77,7 +77,7 @@ struct cw_request {
 	/* What the pipeline keeps. */
 	struct cw_budget *budget; /* what was claimed, and from which; see grant.c */
 	uint64_t claimed;
-	uint64_t refused;        /* what a budget had no room for, once its size was known; or 0 */
+	uint64_t refused;        /* with a budget: what it had no room for once the size was known, or 0 */
 	bool servable;           /* a policy with an allocator may serve it */
 	bool keep_claim;         /* a reservation's: given back only at the final outcome */
 	uint16_t alignment;      /* that an allocator is asked for; 0: any */
