@@ -128,6 +128,44 @@ static void explicit_pools(void **state)
 	RUN_LINES(rows);
 }
 
+/* The plain way beside a budget: what is claimed is had, or given back, at each of its ends. */
+static void claims(void **state)
+{
+	static const struct line_row rows[] = {
+		{ { .row = "D-05, D-06: a veto gives the claim back",
+		    .ways = LINKED | DLSYM | SHARED,
+		    .environment = { "CUWEIR_POLICY=limit:64K;BUILD/tests/plugins/recorder_minimal.so:"
+				     "file=/dev/null,alloc=1,veto=46@1" },
+		    .script = "expect 46 alloc a 64K; alloc b 64K; expect 2 alloc c 1; free b; "
+			      "alloc c 64K; free c; truth", .out = "" },
+		  .err = "" },
+		{ { .row = "D-05: so does a failure of the driver, and of its free",
+		    .ways = LINKED | DLSYM,
+		    .environment = { "CUWEIR_POLICY=limit:64K",
+				     "CUWEIR_SIM_FAIL=cuMemAlloc:1=2,cuMemAlloc:2=999,cuMemFree:1=709" },
+		    .script = "expect 2 alloc a 64K; expect 999 alloc a 64K; alloc a 64K; "
+			      "expect 709 free a; expect 2 alloc b 1; free a; alloc b 64K; free b; "
+			      "truth", .out = "" },
+		  .err = "" },
+		{ { .row = "a free by another thread is waited for",
+		    .ways = LINKED | DLSYM | SHARED,
+		    .environment = { "CUWEIR_POLICY=retry:max=3,backoff=2s..2s;limit:1M",
+				     "CUWEIR_VERBOSE=0" },
+		    .script = "alloc a 1M; thread { sleep 100; free a }; alloc b 1M; join; free b; "
+			      "truth", .out = "" },
+		  .err = "" },
+		{ { .row = "a percentage, which is known at the first allocation",
+		    .ways = LINKED,
+		    .environment = { "CUWEIR_POLICY=limit:50%", "CUWEIR_SIM_CAPACITY=1M" },
+		    .script = "alloc a 300K; expect 2 alloc b 300K; free a; alloc b 512K; free b; "
+			      "truth", .out = "" },
+		  .err = "" },
+	};
+
+	(void)state;
+	RUN_LINES(rows);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +173,7 @@ int main(void)
 		cmocka_unit_test(failed_frees),
 		cmocka_unit_test(double_frees),
 		cmocka_unit_test(explicit_pools),
+		cmocka_unit_test(claims),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
