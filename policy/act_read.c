@@ -89,16 +89,23 @@ static const char *read_when(const struct args_pair *pair, struct act *act)
 	return "";
 }
 
+/* Of what the arguments want nothing is wrong then. */
+static const char no_memory[] = "no memory for its state";
+
+static const char *keep(char **target, const char *text)
+{
+	free(*target);
+	*target = strdup(text);
+	return *target != NULL ? NULL : no_memory;
+}
+
 static const char *read_deed(const struct args_pair *pair, struct act *act)
 {
 	if (args_is(pair->key, "file")) {
 		char path[PATH_MAX];
-		free(act->file);
-		act->file = pair->value.start != NULL && pair->value.length > 0 &&
-					    args_path(act->host, pair->value, path, sizeof(path)) ?
-				    strdup(path) :
-				    NULL;
-		return act->file != NULL ? NULL : "file=NAME";
+		bool good = pair->value.start != NULL && pair->value.length > 0 &&
+			    args_path(act->host, pair->value, path, sizeof(path));
+		return good ? keep(&act->file, path) : "file=NAME";
 	}
 	if (args_is(pair->key, "signal")) {
 		return read_signal(pair->value, act);
@@ -108,10 +115,9 @@ static const char *read_deed(const struct args_pair *pair, struct act *act)
 	}
 	if (args_is(pair->key, "run")) {
 		/* The rest of the text, commas included. */
-		act->command = pair->value.start != NULL && *pair->value.start != '\0' ?
-				       strdup(pair->value.start) :
-				       NULL;
-		return act->command != NULL ? NULL : "run=COMMAND, as the last argument";
+		bool good = pair->value.start != NULL && *pair->value.start != '\0';
+		return good ? keep(&act->command, pair->value.start) :
+			      "run=COMMAND, as the last argument";
 	}
 	return "total=, free=, oom=, device=, kinds=, hysteresis=, period=, file=, signal=, "
 	       "debug= or run=";
@@ -160,7 +166,8 @@ int act_read(struct act *act, const struct cuweir_host *host, const char *argume
 			want = read_deed(&pair, act);
 		}
 		if (want != NULL) {
-			return args_refuse(host, &pair, want);
+			return want == no_memory ? host->refuse(host, want) :
+						   args_refuse(host, &pair, want);
 		}
 	}
 	if (act->total == 0 && act->total_percent == 0 && !act->has_free && !act->oom) {

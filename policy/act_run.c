@@ -69,7 +69,7 @@ char **act_environment(void)
 {
 	size_t count = 0;
 	size_t used = 0;
-	while (environ[count] != NULL) {
+	while (environ != NULL && environ[count] != NULL) { /* NULL after clearenv() */
 		count++;
 	}
 	char **copy = calloc(count + ACT_FACTS + 1, sizeof(*copy));
@@ -97,6 +97,25 @@ static void close_others(void)
 	}
 }
 
+/*
+ * What it has open is stderr, and nothing to read. The program's files go first, so that there
+ * are descriptors to be had. False, with errno: it would have the program's input or output.
+ */
+static bool set_files(void)
+{
+	close_others();
+	close(STDIN_FILENO);
+	if (open("/dev/null", O_RDWR) != STDIN_FILENO) {
+		return false;
+	}
+	/* A program without a stderr has nobody to tell. */
+	if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+		return dup2(STDIN_FILENO, STDOUT_FILENO) >= 0 &&
+		       dup2(STDIN_FILENO, STDERR_FILENO) >= 0;
+	}
+	return true;
+}
+
 /* Becomes the command. Until then it borrows the memory of the program: no malloc, no lock. */
 static int be_command(void *argument)
 {
@@ -106,15 +125,10 @@ static int be_command(void *argument)
 		sigaction(signal, &usual, NULL);
 	}
 	setsid();
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (null >= 0) {
-		dup2(null, STDIN_FILENO);
+	if (!set_files()) {
+		start->error = errno;
+		_exit(127);
 	}
-	if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0 && null >= 0) {
-		dup2(null, STDOUT_FILENO);
-		dup2(null, STDERR_FILENO);
-	}
-	close_others();
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);

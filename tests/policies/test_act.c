@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -288,6 +290,85 @@ static void test_command(void **state)
 	assert_int_equal(sigismember(&mask, SIGTERM), 0);
 }
 
+/* A copy of the environment that is not there (any more): clearenv() leaves a NULL. */
+static void test_no_environment(void **state)
+{
+	struct fake_host fake;
+	char **before = environ;
+	environ = NULL;
+	void *act = open_act(&fake, "oom=1,run=echo $ACT_WHAT >>%s");
+	struct cuweir_event event = fake_event(77, 5, 5);
+	event.status = CUWEIR_ERROR_OUT_OF_MEMORY;
+	policy->on_alloc_failed(act, &event);
+	environ = before;
+	assert_string_equal(file_text(1), "oom\n");
+}
+
+/*
+ * The program's input and output stay its own where descriptors have run out: the command reads
+ * nothing, and where it could not be kept from them it does not run, which is told.
+ */
+static void run_without_descriptors(rlim_t limit)
+{
+	struct fake_host fake;
+	char byte;
+	int ends[2];
+	struct cuweir_event event = fake_event(77, 5, 5);
+	event.status = CUWEIR_ERROR_OUT_OF_MEMORY;
+	void *act = open_act(&fake, "oom=1,run=cat >>%s; echo end >>%s");
+	if (pipe(ends) != 0 || write(ends[1], "x\n", 2) != 2 || dup2(ends[0], STDIN_FILENO) != 0) {
+		_exit(2);
+	}
+	struct rlimit few = { limit, limit };
+	setrlimit(RLIMIT_NOFILE, &few);
+	while (dup(STDERR_FILENO) >= 0) {
+	}
+	policy->on_alloc_failed(act, &event);
+	if (limit == 0) {
+		_exit(fake.line_count == 1 &&
+				      strstr(fake.lines[0], "run= could not be started: ") != NULL ?
+			      0 : 3);
+	}
+	_exit(fake.line_count == 0 && read(STDIN_FILENO, &byte, 1) == 1 && byte == 'x' ? 0 : 4);
+}
+
+static void test_no_descriptors(void **state)
+{
+	static const rlim_t limits[] = { 40, 0 };
+	for (size_t i = 0; i < 2; i++) {
+		int status;
+		pid_t child = fork();
+		if (child == 0) {
+			run_without_descriptors(limits[i]);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		if (limits[i] != 0) {
+			assert_string_equal(file_text(1), "end\n");
+		}
+	}
+}
+
+/* The module's calls come here, too. */
+static bool no_memory;
+
+char *strdup(const char *text)
+{
+	char *copy = no_memory ? NULL : malloc(strlen(text) + 1);
+	return copy != NULL ? strcpy(copy, text) : NULL;
+}
+
+static void test_no_memory(void **state)
+{
+	struct fake_host fake;
+	fake_host_init(&fake);
+	no_memory = true;
+	const char *run = fake_open_refused(&fake, policy, "oom=1,run=true");
+	assert_string_equal(run, "no memory for its state");
+	assert_string_equal(fake_open_refused(&fake, policy, "oom=1,file=/tmp/x"), run);
+	no_memory = false;
+}
+
 static void test_refusals(void **state)
 {
 	static const char *const wrong[][2] = {
@@ -339,4 +420,7 @@ TEST_MAIN_WITH(set_up, tear_down,
 	cmocka_unit_test(test_oom_debug_signal),
 	cmocka_unit_test(test_fifo),
 	cmocka_unit_test(test_command),
+	cmocka_unit_test(test_no_environment),
+	cmocka_unit_test(test_no_descriptors),
+	cmocka_unit_test(test_no_memory),
 	cmocka_unit_test(test_refusals));
