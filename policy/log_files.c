@@ -68,12 +68,14 @@ static long long process_start_ns(void)
 				  (unsigned long long)sysconf(_SC_CLK_TCK));
 }
 
-/* Whether the file was written by this very process, before it executed what it is now. */
-static bool is_our_own(const struct log_sink *sink)
+/*
+ * Whether the file was written by this very process, before it executed what it is now. Where
+ * its start is not known, by any with its id: old rows are better than rows that are gone.
+ */
+static bool is_our_own(const char *path, long long start)
 {
 	struct stat status;
-	long long start = sink->options.resumable ? process_start_ns() : 0;
-	return start != 0 && old_stat(sink->path, &status) == 0 && S_ISREG(status.st_mode) &&
+	return old_stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
 	       status.st_uid == geteuid() && status.st_size > 0 &&
 	       status.st_ctim.tv_sec * NS_PER_S + status.st_ctim.tv_nsec >=
 		       start - CLOCKS_APART_NS;
@@ -100,6 +102,7 @@ static void take_over(const struct log_sink *sink, const char *tail_path)
 		close(tail);
 	}
 	free(bytes);
+	unlink(tail_path); /* else what this process executes finds them again */
 }
 
 /* ---- the tail ----------------------------------------------------------------------------- */
@@ -180,16 +183,23 @@ int log_files_open(struct log_sink *sink)
 	}
 	char tail_path[PATH_MAX];
 	bool has_name = tail_name(sink, tail_path);
-	bool goes_on = is_our_own(sink);
+	bool resumable = sink->options.resumable;
+	long long start = resumable ? process_start_ns() : 0;
+	/* Of few rows all may be in the tail, and the file still be empty. */
+	bool has_tail = resumable && has_name && is_our_own(tail_path, start);
+	bool goes_on = has_tail || (resumable && is_our_own(sink->path, start));
 	/* Appending: a row is one write at the end, whichever thread or child it comes from. */
 	int error = own_file_open(&sink->file, sink->path, goes_on ? 0 : O_TRUNC);
 	if (error != 0) {
 		return error;
 	}
-	if (goes_on) {
-		take_over(sink, tail_path);
-	} else if (!write_bytes(sink->file.fd, sink->options.header, strlen(sink->options.header))) {
+	/* A pipe has no end. */
+	if (lseek(sink->file.fd, 0, SEEK_END) <= 0 &&
+	    !write_bytes(sink->file.fd, sink->options.header, strlen(sink->options.header))) {
 		sink->lost += sink->options.header[0] != '\0';
+	}
+	if (has_tail) {
+		take_over(sink, tail_path);
 	}
 	struct stat status;
 	if (old_fstat(sink->file.fd, &status) == 0) {

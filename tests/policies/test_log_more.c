@@ -7,9 +7,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -309,21 +311,57 @@ static void test_ends(void **state)
 	}
 }
 
+static const char *how;
+
 static void go_on(void *log)
 {
 	struct fake_host fake;
+	char name[40];
+	char tail[48];
+	bool is_csv = strstr(how, "csv") != NULL;
 	/* As after exec: the same process opens the same name. */
-	log = open_in(&fake, "on%p", ",format=csv,flush=block");
+	log = open_in(&fake, "on%p", how);
 	put_rows(log, 7);
 	policy->close(log);
-	char name[40];
 	snprintf(name, sizeof(name), "on%d", (int)getpid());
-	_exit(rows_in(name) == 108 && strncmp(text_of(name), "Thread,", 7) == 0 ? 0 : 1);
+	snprintf(tail, sizeof(tail), "%s.tail", name);
+	bool good = rows_in(name) == (is_csv ? 108 : 107) && access(path_of(tail), F_OK) != 0 &&
+		    (strncmp(text_of(name), "Thread,", 7) == 0) == is_csv;
+	_exit(good ? 0 : 1);
 }
 
 static void test_goes_on_after_exec(void **state)
 {
-	assert_int_equal(die("on%p", ",format=csv,flush=block", 100, go_on), 0);
+	static const char *const ways[] = { ",format=csv", ",format=csv,flush=block",
+					    ",format=text,flush=block", ",format=json,flush=block" };
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		how = ways[i];
+		assert_int_equal(die("on%p", how, 100, go_on), 0);
+	}
+}
+
+/* When the process began is not known there. 77: nobody lets us take it away. */
+static void go_on_without_proc(void *log)
+{
+	if ((unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("none", "/proc", "tmpfs", 0, NULL) != 0) {
+		_exit(77);
+	}
+	go_on(log);
+}
+
+static void test_goes_on_without_proc(void **state)
+{
+	static const char *const ways[] = { ",format=csv", ",format=text,flush=block" };
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		how = ways[i];
+		int status = die("on%p", how, 100, go_on_without_proc);
+		if (WEXITSTATUS(status) == 77) {
+			skip();
+		}
+		assert_int_equal(status, 0);
+	}
 }
 
 /* The parent's rows are its own; the child's are written at once, by whatever fork. */
@@ -386,5 +424,6 @@ TEST_MAIN_WITH(set_up, tear_down,
 	cmocka_unit_test(test_rotation),
 	cmocka_unit_test(test_ends),
 	cmocka_unit_test(test_goes_on_after_exec),
+	cmocka_unit_test(test_goes_on_without_proc),
 	cmocka_unit_test(test_fork),
 	cmocka_unit_test(test_trial));
