@@ -67,12 +67,16 @@ static struct log_sink *open_sink(struct log *log, int place, char *ret_reason, 
 	char text[80];
 	struct log_sink *sink;
 	bool has_file = log->file.start != NULL;
-	if (has_file && (!log_name_expand(log->file, place - 1, name, sizeof(name)) ||
-			 !args_path(log->host, (struct args_text){ name, strlen(name) }, path,
-				    sizeof(path)))) {
+	const char *want = has_file ? log_name_expand(log->file, place - 1, name, sizeof(name)) :
+				      NULL;
+	if (want == NULL && has_file &&
+	    !args_path(log->host, (struct args_text){ name, strlen(name) }, path, sizeof(path))) {
+		want = LOG_NAME_WANT;
+	}
+	if (want != NULL) {
 		snprintf(ret_reason, size, "file=%.*s: want %s",
 			 (int)(log->file.length < 200 ? log->file.length : 200), log->file.start,
-			 LOG_NAME_WANT);
+			 want);
 		return NULL;
 	}
 	int error = posix_memalign((void **)&sink, _Alignof(struct log_sink), sizeof(*sink));
@@ -259,9 +263,12 @@ static int open_first(struct log *log)
 	char reason[PATH_MAX + 200];
 	char path[PATH_MAX];
 	if (strcmp(log->host->shim_version, "trial") == 0 || log->by_device) {
-		if (log->file.start != NULL &&
-		    !log_name_expand(log->file, 0, path, sizeof(path))) {
-			return log->host->refuse(log->host, "file=: want " LOG_NAME_WANT);
+		const char *want = log->file.start != NULL ?
+					   log_name_expand(log->file, 0, path, sizeof(path)) :
+					   NULL;
+		if (want != NULL) {
+			snprintf(reason, sizeof(reason), "file=: want %s", want);
+			return log->host->refuse(log->host, reason);
 		}
 		return CUWEIR_SUCCESS;
 	}

@@ -2,27 +2,95 @@
 #include "log_name.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* This process's number among those that were started together; "0" where it is alone. */
-static const char *rank(void)
+/* What a name is made of. */
+struct source {
+	int device;
+	bool has_read;
+	char *at_start; /* NULL: cannot be read */
+	const char *want;
+	char text[256];
+};
+
+/*
+ * What the process was executed with, each ended by a NUL, one NUL more at the end: the program
+ * may have emptied its environment before its first call. The caller frees it.
+ */
+static char *read_environment(void)
+{
+	size_t size = 4096;
+	size_t used = 0;
+	ssize_t got = -1;
+	char *text = NULL;
+	int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && got != 0) {
+		char *larger = realloc(text, size);
+		text = larger != NULL ? larger : text;
+		got = larger != NULL ? read(fd, text + used, size - used - 2) : -1;
+		if (got < 0 && (larger == NULL || errno != EINTR)) {
+			break;
+		}
+		used += got > 0 ? (size_t)got : 0;
+		size = size - used > 1024 ? size : 2 * size;
+	}
+	if (fd >= 0) {
+		close(fd);
+	}
+	if (text != NULL) {
+		text[used] = text[used + 1] = '\0';
+	}
+	return text;
+}
+
+/* Of a variable, as it is now, else as it was; NULL where it is not set. */
+static const char *value_in(struct source *source, const char *name)
+{
+	const char *value = getenv(name);
+	size_t length = strlen(name);
+	if (value != NULL) {
+		return value;
+	}
+	if (!source->has_read) {
+		source->has_read = true;
+		source->at_start = read_environment();
+	}
+	for (const char *at = source->at_start; at != NULL && *at != '\0'; at += strlen(at) + 1) {
+		if (strncmp(at, name, length) == 0 && at[length] == '=') {
+			return at + length + 1;
+		}
+	}
+	return NULL;
+}
+
+/*
+ * This process's number among those that were started together; "0" where it is alone, which an
+ * environment alone can say: it is one if it has what the policies are named by.
+ */
+static const char *rank(struct source *source)
 {
 	static const char *const variables[] = {
 		"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK",
 		"MPI_RANKID",           "SLURM_PROCID",
 	};
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-		const char *value = getenv(variables[i]);
+		const char *value = value_in(source, variables[i]);
 		if (value != NULL && value[0] != '\0') {
 			return value;
 		}
 	}
-	return "0";
+	if (value_in(source, "CUWEIR_POLICY") != NULL) {
+		return "0";
+	}
+	source->want = "an environment for %r: the program has emptied its own, and "
+		       "/proc/self/environ cannot be read";
+	return NULL;
 }
 
 /* "{NAME}" of a variable; moves *at to its '}'. NULL where it cannot be read or is not set. */
-static const char *variable(struct args_text pattern, size_t *at)
+static const char *variable(struct source *source, struct args_text pattern, size_t *at)
 {
 	char name[128];
 	size_t length = 0;
@@ -38,29 +106,31 @@ static const char *variable(struct args_text pattern, size_t *at)
 	}
 	name[length] = '\0';
 	*at = i;
-	return i < pattern.length && length > 0 ? getenv(name) : NULL;
+	return i < pattern.length && length > 0 ? value_in(source, name) : NULL;
 }
 
 /* What stands for the letter at *at; NULL for none. */
-static const char *value_of(struct args_text pattern, size_t *at, int device, char text[256])
+static const char *value_of(struct source *source, struct args_text pattern, size_t *at)
 {
+	char *text = source->text;
 	switch (pattern.start[*at]) {
 	case '%':
 		return "%";
 	case 'p':
-		snprintf(text, 256, "%d", (int)getpid());
+		snprintf(text, sizeof(source->text), "%d", (int)getpid());
 		return text;
 	case 'h':
-		return gethostname(text, 256) == 0 ? text : NULL;
+		return gethostname(text, sizeof(source->text)) == 0 ? text : NULL;
 	case 'n':
 		return program_invocation_short_name;
 	case 'd':
-		snprintf(text, 256, device >= 0 ? "%d" : "none", device);
+		snprintf(text, sizeof(source->text), source->device >= 0 ? "%d" : "none",
+			 source->device);
 		return text;
 	case 'r':
-		return rank();
+		return rank(source);
 	case 'q':
-		return variable(pattern, at);
+		return variable(source, pattern, at);
 	default:
 		return NULL;
 	}
@@ -79,16 +149,15 @@ bool log_name_has(struct args_text pattern, char letter)
 	return false;
 }
 
-bool log_name_expand(struct args_text pattern, int device, char *ret_path, size_t size)
+static bool expand(struct source *source, struct args_text pattern, char *ret_path, size_t size)
 {
-	char text[256];
 	size_t used = 0;
 	for (size_t i = 0; i < pattern.length; i++) {
 		const char *piece = pattern.start + i;
 		size_t length = 1;
 		if (*piece == '%') {
 			i++;
-			piece = i < pattern.length ? value_of(pattern, &i, device, text) : NULL;
+			piece = i < pattern.length ? value_of(source, pattern, &i) : NULL;
 			if (piece == NULL) {
 				return false;
 			}
@@ -102,4 +171,12 @@ bool log_name_expand(struct args_text pattern, int device, char *ret_path, size_
 	}
 	ret_path[used] = '\0';
 	return used > 0;
+}
+
+const char *log_name_expand(struct args_text pattern, int device, char *ret_path, size_t size)
+{
+	struct source source = { .device = device, .want = LOG_NAME_WANT };
+	bool good = expand(&source, pattern, ret_path, size);
+	free(source.at_start);
+	return good ? NULL : source.want;
 }

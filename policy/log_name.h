@@ -13,7 +13,7 @@
 /* Whether the pattern has this letter after a percent sign. */
 bool log_name_has(struct args_text pattern, char letter);
 
-/* Writes the name; false where the pattern cannot be read, or the name is too long. */
-bool log_name_expand(struct args_text pattern, int device, char *ret_path, size_t size);
+/* Writes the name. NULL, or what is wanted instead of a pattern that makes none. */
+const char *log_name_expand(struct args_text pattern, int device, char *ret_path, size_t size);
 
 #endif

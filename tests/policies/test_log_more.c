@@ -177,8 +177,26 @@ static void test_names(void **state)
 	check_there("r3");
 	unsetenv("OMPI_COMM_WORLD_RANK");
 	unsetenv("SLURM_PROCID");
+	setenv("CUWEIR_POLICY", "log", 1);
 	open_in(&fake, "r%r", "");
 	check_there("r0");
+	unsetenv("CUWEIR_POLICY");
+}
+
+/* Neither here nor where it was executed does an environment say which rank it is. */
+static void test_rank_not_known(void **state)
+{
+	struct fake_host fake;
+	char **before = environ;
+	char *none[] = { NULL };
+	assert_null(getenv("CUWEIR_POLICY"));
+	fake_host_init(&fake);
+	environ = none;
+	const char *reason = fake_open_refused(&fake, policy, "file=/tmp/cuweir-rank-%r");
+	environ = before;
+	assert_string_equal(reason, "file=/tmp/cuweir-rank-%r: want an environment for %r: the "
+				    "program has emptied its own, and /proc/self/environ cannot be "
+				    "read");
 }
 
 /* a file for each device, at its first row. */
@@ -420,6 +438,7 @@ TEST_MAIN_WITH(set_up, tear_down,
 	cmocka_unit_test(test_longest_row),
 	cmocka_unit_test(test_text_of_1023),
 	cmocka_unit_test(test_names),
+	cmocka_unit_test(test_rank_not_known),
 	cmocka_unit_test(test_devices),
 	cmocka_unit_test(test_rotation),
 	cmocka_unit_test(test_ends),
