@@ -86,15 +86,23 @@ static inline void unlock_buffer(struct log_buffer *buffer)
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
+/* Each once. Below 0: of a rotation, at which no row is lost. */
 static void tell_failure(struct log_sink *sink, int error)
 {
-	if (atomic_exchange(&sink->failure_told, true)) {
+	bool written = error < 0;
+	if (atomic_exchange(written ? &sink->rotation_told : &sink->failure_told, true)) {
 		return;
 	}
 	char line[PATH_MAX + 160];
 	char text[80];
-	snprintf(line, sizeof(line), "cuweir[%d]: log: a row could not be written to %s: %s",
-		 (int)getpid(), sink->path, strerror_r(error, text, sizeof(text)));
+	const char *reason = strerror_r(written ? -error : error, text, sizeof(text));
+	if (written) {
+		snprintf(line, sizeof(line), "cuweir[%d]: log: rotate=: the files of %s could not be "
+			 "moved on: %s; rows go on in the last one", (int)getpid(), sink->path, reason);
+	} else {
+		snprintf(line, sizeof(line), "cuweir[%d]: log: a row could not be written to %s: %s",
+			 (int)getpid(), sink->path, reason);
+	}
 	sink->host->log(sink->host, line);
 }
 
@@ -138,14 +146,17 @@ static __attribute__((noinline)) int write_rotating(struct log_sink *sink, const
 	sink->written += error == 0 ? length : 0;
 	if (sink->written >= sink->options.rotate) {
 		int failed = log_files_rotate(sink);
-		error = error != 0 ? error : failed;
+		error = error != 0 ? error : -failed;
 		sink->written = strlen(sink->options.header);
 	}
 	pthread_mutex_unlock(&sink->rotation);
 	return error;
 }
 
-/* Whole rows to the file. Children of fork leave the files, and the lock, to their parent. */
+/*
+ * Whole rows to the file; 0, an errno, or below 0 the errno of a rotation alone. Children of
+ * fork leave the files, and the lock, to their parent.
+ */
 static int write_all(struct log_sink *sink, const char *bytes, size_t length)
 {
 	return sink->options.rotate != 0 && is_owner(sink) ?

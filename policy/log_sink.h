@@ -45,6 +45,7 @@ struct log_sink {
 	const pid_t *owner_now;   /* the same, 0 in every child of fork */
 	bool is_quiet;            /* a pipe, a write to which could bring a signal */
 	atomic_bool failure_told;
+	atomic_bool rotation_told;
 	size_t room;              /* of a buffer; 0 when closed: nothing stays in it */
 	atomic_ullong lost;       /* rows that could not be written */
 	pthread_mutex_t rotation; /* guards `written`, and the change of files; leaf */

@@ -1,84 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The policy `log`: JSON, names of files, rotation, and what is left of buffered rows when the
- * process ends by exit, abort, kill, exec, or goes on in a child of fork.
- */
-#include "test_main.h"
+/* The policy `log`: JSON, names of files, rotation, and being tried. */
+#include "log_directory.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-static char directory[] = "/tmp/cuweir-logs-XXXXXX";
-
-static char *path_of(const char *name)
-{
-	static char paths[4][1000];
-	static unsigned int next;
-	char *path = paths[next++ % 4];
-	snprintf(path, 1000, "%s/%s", directory, name);
-	return path;
-}
-
-/* What is in a file, without NULs; "" where it is not there. */
-static char *text_of(const char *name)
-{
-	static char texts[2][1 << 21];
-	static unsigned int next;
-	char *text = texts[next++ % 2];
-	FILE *file = fopen(path_of(name), "r");
-	size_t used = 0;
-	int c;
-	while (file != NULL && (c = fgetc(file)) != EOF && used + 1 < sizeof(texts[0])) {
-		text[used] = (char)c;
-		used += c != '\0';
-	}
-	if (file != NULL) {
-		fclose(file);
-	}
-	text[used] = '\0';
-	return text;
-}
-
-static size_t rows_in(const char *name)
-{
-	size_t rows = 0;
-	for (const char *at = text_of(name); *at != '\0'; at++) {
-		rows += *at == '\n';
-	}
-	return rows;
-}
-
-static void *open_in(struct fake_host *fake, const char *name, const char *more)
-{
-	static char all[64][400]; /* valid until the process ends, as the contract says */
-	static unsigned int next;
-	char *arguments = all[next++ % 64];
-	fake_host_init(fake);
-	snprintf(arguments, 400, "file=%s%s", path_of(name), more);
-	return fake_open(fake, policy, arguments);
-}
-
-static void put_rows(void *log, int count)
-{
-	for (int i = 0; i < count; i++) {
-		struct cuweir_event event = fake_free_event((uint64_t)i, (void *)0x7f1000, 0);
-		policy->before_free(log, &event);
-	}
-}
-
-static void check_there(const char *name)
-{
-	assert_int_equal(access(path_of(name), F_OK), 0);
-}
 
 static void test_json(void **state)
 {
@@ -262,147 +188,20 @@ static void test_rotation(void **state)
 	check_rotation(",flush=block");
 }
 
-/* Runs `end` in a child after `rows` rows; its exit status. */
-static int die(const char *name, const char *more, int rows, void (*end)(void *log))
-{
-	int status;
-	pid_t child = fork();
-	assert_true(child >= 0);
-	if (child == 0) {
-		struct fake_host fake;
-		void *log = open_in(&fake, name, more);
-		put_rows(log, rows);
-		end(log);
-		_exit(99);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	return status;
-}
-
-static void by_close(void *log)
-{
-	policy->close(log);
-	_exit(0);
-}
-
-static void by_abort(void *log)
-{
-	signal(SIGABRT, SIG_DFL);
-	abort();
-}
-
-static void by_kill(void *log)
-{
-	kill(getpid(), SIGKILL);
-}
-
-static void by_exec(void *log)
-{
-	execl("/bin/true", "true", NULL);
-}
-
-/* Nothing is lost however it ends: what the file lacks is in the tail. */
-static void test_ends(void **state)
-{
-	static const struct {
-		const char *name;
-		void (*end)(void *log);
-		bool has_tail;
-	} ends[] = {
-		{ "close", by_close, false },
-		{ "abort", by_abort, true },
-		{ "kill", by_kill, true },
-		{ "exec", by_exec, true },
-	};
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		char tail[64];
-		snprintf(tail, sizeof(tail), "%s.tail", ends[i].name);
-		die(ends[i].name, ",format=csv,flush=block", 5000, ends[i].end);
-		size_t rows = rows_in(ends[i].name);
-		size_t left = rows_in(tail);
-		assert_int_equal(rows + left, 5001);
-		assert_int_equal(access(path_of(tail), F_OK) == 0, ends[i].has_tail);
-		assert_true(strlen(text_of(tail)) <= 16384);
-		/* At once, and so nothing beside it. */
-		die(ends[i].name, ",format=csv", 50, ends[i].end);
-		assert_int_equal(rows_in(ends[i].name), 51);
-	}
-}
-
-static const char *how;
-
-static void go_on(void *log)
+/* Every row is there, and that is what is said. */
+static void test_rotation_that_fails(void **state)
 {
 	struct fake_host fake;
-	char name[40];
-	char tail[48];
-	bool is_csv = strstr(how, "csv") != NULL;
-	/* As after exec: the same process opens the same name. */
-	log = open_in(&fake, "on%p", how);
-	put_rows(log, 7);
+	void *log = open_in(&fake, "stays", ",rotate=4K,keep=1");
+	assert_int_equal(mkdir(path_of("stays.1"), 0700), 0);
+	put_rows(log, 400);
 	policy->close(log);
-	snprintf(name, sizeof(name), "on%d", (int)getpid());
-	snprintf(tail, sizeof(tail), "%s.tail", name);
-	bool good = rows_in(name) == (is_csv ? 108 : 107) && access(path_of(tail), F_OK) != 0 &&
-		    (strncmp(text_of(name), "Thread,", 7) == 0) == is_csv;
-	_exit(good ? 0 : 1);
-}
-
-static void test_goes_on_after_exec(void **state)
-{
-	static const char *const ways[] = { ",format=csv", ",format=csv,flush=block",
-					    ",format=text,flush=block", ",format=json,flush=block" };
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		how = ways[i];
-		assert_int_equal(die("on%p", how, 100, go_on), 0);
-	}
-}
-
-/* When the process began is not known there. 77: nobody lets us take it away. */
-static void go_on_without_proc(void *log)
-{
-	if ((unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ||
-	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-	    mount("none", "/proc", "tmpfs", 0, NULL) != 0) {
-		_exit(77);
-	}
-	go_on(log);
-}
-
-static void test_goes_on_without_proc(void **state)
-{
-	static const char *const ways[] = { ",format=csv", ",format=text,flush=block" };
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		how = ways[i];
-		int status = die("on%p", how, 100, go_on_without_proc);
-		if (WEXITSTATUS(status) == 77) {
-			skip();
-		}
-		assert_int_equal(status, 0);
-	}
-}
-
-/* The parent's rows are its own; the child's are written at once, by whatever fork. */
-static void check_fork(bool raw)
-{
-	struct fake_host fake;
-	void *log = open_in(&fake, "fork", ",format=csv,flush=block");
-	put_rows(log, 3);
-	pid_t child = raw ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork();
-	if (child == 0) {
-		put_rows(log, 2);
-		_exit(0);
-	}
-	assert_int_equal(waitpid(child, NULL, 0), child);
-	assert_int_equal(rows_in("fork"), 3);
-	policy->close(log);
-	assert_int_equal(rows_in("fork"), 6);
-}
-
-static void test_fork(void **state)
-{
-	check_fork(false);
-	check_fork(true);
+	rmdir(path_of("stays.1"));
+	assert_int_equal(rows_in("stays"), 400);
+	assert_int_equal(fake.line_count, 1);
+	assert_non_null(strstr(fake.lines[0], "log: rotate=: the files of /tmp/cuweir-logs-"));
+	assert_non_null(strstr(fake.lines[0], "/stays could not be moved on: Is a directory; rows "
+					      "go on in the last one"));
 }
 
 /* `cuweir run` only tries the arguments: no file is made. */
@@ -417,22 +216,6 @@ static void test_trial(void **state)
 	assert_int_equal(access(path_of("trial"), F_OK), -1);
 }
 
-static int set_up(void **state)
-{
-	return mkdtemp(directory) != NULL ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	DIR *files = opendir(directory);
-	const struct dirent *entry;
-	while (files != NULL && (entry = readdir(files)) != NULL) {
-		unlink(path_of(entry->d_name));
-	}
-	closedir(files);
-	return rmdir(directory);
-}
-
 TEST_MAIN_WITH(set_up, tear_down,
 	cmocka_unit_test(test_json),
 	cmocka_unit_test(test_longest_row),
@@ -441,8 +224,5 @@ TEST_MAIN_WITH(set_up, tear_down,
 	cmocka_unit_test(test_rank_not_known),
 	cmocka_unit_test(test_devices),
 	cmocka_unit_test(test_rotation),
-	cmocka_unit_test(test_ends),
-	cmocka_unit_test(test_goes_on_after_exec),
-	cmocka_unit_test(test_goes_on_without_proc),
-	cmocka_unit_test(test_fork),
+	cmocka_unit_test(test_rotation_that_fails),
 	cmocka_unit_test(test_trial));
