@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /* As env(1) has them. */
 enum {
@@ -38,6 +39,22 @@ void find_places(struct places *places);
 
 /* The file that a program name means, as the shell finds it. False: there is none. */
 bool find_program(const char *name, char path[PATH_SIZE]);
+
+/* This command's own file; false, and an empty name, where nothing says which it is. */
+bool find_self(char path[PATH_SIZE]);
+
+/* ---- waiting for children (watch.c) -------------------------------------------------------- */
+
+typedef void child_handler(int number);
+
+/*
+ * SIGCHLD as it is by default: where it is ignored, as whoever starts us may have it, the kernel
+ * waits for children itself, and their status is lost. Returns what a child of ours gets back.
+ */
+child_handler *hear_children(void);
+
+/* waitpid(), through signals. */
+pid_t wait_for(pid_t child, int *ret_status);
 
 /* ---- what a file on disk is (inspect.c) ----------------------------------------------------- */
 

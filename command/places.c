@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,17 +41,28 @@ static void choose(char target[PATH_SIZE], const char *directory, const char *in
 	}
 }
 
+bool find_self(char path[PATH_SIZE])
+{
+	/* Not the name that it was executed by: under an emulator that is the emulator's. */
+	ssize_t length = readlink("/proc/self/exe", path, PATH_SIZE - 1);
+	const char *executed = (const char *)getauxval(AT_EXECFN);
+
+	path[length > 0 ? length : 0] = '\0';
+	if (length <= 0 && (executed == NULL || realpath(executed, path) == NULL)) {
+		path[0] = '\0';
+	}
+	return path[0] != '\0';
+}
+
 void find_places(struct places *places)
 {
 	char self[PATH_SIZE];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	const char *directory;
 
 	memset(places, 0, sizeof(*places));
-	if (length <= 0) {
+	if (!find_self(self)) {
 		return;
 	}
-	self[length] = '\0';
 	directory = dirname(self);
 	choose(places->shim, directory, CUWEIR_LIBDIR_FROM_BIN "/libcuweir.so",
 	       "../shim/libcuweir.so");

@@ -87,6 +87,12 @@ static void check_program(const char *name, const struct options *options, char 
 
 static void check_places(const struct places *places, const struct options *options)
 {
+	char self[PATH_SIZE];
+
+	if (places->shim[0] == '\0' && !find_self(self)) {
+		refuse("/proc/self/exe cannot be read, and so where this command is; want /proc "
+		       "mounted");
+	}
 	if (places->shim[0] == '\0') {
 		refuse("libcuweir.so is not found beside this command; want the installed tree, or "
 		       "a build tree, as a whole");

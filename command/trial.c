@@ -30,6 +30,12 @@ _Noreturn void be_tried(void)
 	_exit(0);
 }
 
+/* Out of the way of the standard files, of which the caller may have given us few. */
+static int above_standard_files(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+}
+
 static void become_trial(int writing_end)
 {
 	static const char *const left_out[] = {
@@ -37,10 +43,9 @@ static void become_trial(int writing_end)
 		"CUWEIR_LOG", "CUWEIR_RESULT", "CUWEIR_RUN", "CUWEIR_ONLY", "CUWEIR_SKIP",
 	};
 	const char *verbose = getenv("CUWEIR_VERBOSE");
-	int nothing = open("/dev/null", O_RDWR);
+	int complaints = above_standard_files(writing_end);
+	int nothing = above_standard_files(open("/dev/null", O_RDWR));
 	char self[PATH_SIZE];
-	/* Not executed by that name: under an emulator it is the emulator's. */
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++) {
 		unsetenv(left_out[i]);
@@ -52,9 +57,9 @@ static void become_trial(int writing_end)
 	setenv("CUWEIR_TRIAL", "1", 1);
 	dup2(nothing, STDIN_FILENO);
 	dup2(nothing, STDOUT_FILENO);
-	dup2(writing_end, STDERR_FILENO);
+	dup2(complaints, STDERR_FILENO);
 	alarm(SECONDS_TO_OPEN);
-	self[length > 0 ? length : 0] = '\0';
+	find_self(self);
 	execl(self, "cuweir", TRIAL_ARGUMENT, (char *)NULL);
 	_exit(NOT_PRELOADED);
 }
@@ -115,25 +120,42 @@ static const char *strange_end(char *buffer, size_t size, int status)
 	return buffer;
 }
 
-const char *try_settings(char *buffer, size_t size)
+/* Its output in the buffer, and its end; false, with errno, where there was none, or it is lost. */
+static bool run_trial(char *buffer, size_t size, int *ret_status)
 {
-	const char *complaint;
 	int ends[2];
-	int status;
 	pid_t child;
+	pid_t ended;
+	child_handler *before;
 
-	if (pipe2(ends, O_CLOEXEC) != 0 || (child = fork()) < 0) {
-		snprintf(buffer, size, "cannot start a process to try the settings in: %s",
-			 strerror(errno));
-		return buffer;
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		return false;
 	}
+	before = hear_children();
+	child = fork();
 	if (child == 0) {
+		signal(SIGCHLD, before);
 		become_trial(ends[1]);
 	}
 	close(ends[1]);
-	read_all(ends[0], buffer, size);
+	if (child > 0) {
+		read_all(ends[0], buffer, size);
+	}
 	close(ends[0]);
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+	ended = child > 0 ? wait_for(child, ret_status) : -1;
+	signal(SIGCHLD, before);
+	return ended > 0;
+}
+
+const char *try_settings(char *buffer, size_t size)
+{
+	const char *complaint;
+	int status;
+
+	if (!run_trial(buffer, size, &status)) {
+		snprintf(buffer, size, "cannot try the settings in a process of their own: %s",
+			 strerror(errno));
+		return buffer;
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
 		return NULL;

@@ -57,23 +57,37 @@ static void forward_signals(void)
 	}
 }
 
-/*
- * By its pid, unless that is another process's by now. One that waits for its parent to ask for
- * its status is at its end, if all its threads are. Of what another namespace calls so nothing
- * is known here: it counts as ended.
- */
-static bool still_runs(const struct cw_result_slot *slot, uint64_t here)
+child_handler *hear_children(void)
+{
+	return signal(SIGCHLD, SIG_DFL);
+}
+
+pid_t wait_for(pid_t pid, int *ret_status)
+{
+	pid_t ended;
+
+	do {
+		ended = waitpid(pid, ret_status, 0);
+	} while (ended < 0 && errno == EINTR);
+	return ended;
+}
+
+/* What /proc says of a process. */
+struct process {
+	char state;
+	long threads;
+	unsigned long long started; /* as our own time namespace has it */
+};
+
+static bool read_process(uint32_t pid, struct process *ret)
 {
 	char name[64];
-	char text[1024] = "";
+	char text[1024];
 	const char *at;
-	unsigned long long started = 0;
-	long threads = 0;
-	char state = 'X';
 	FILE *stream;
 
-	snprintf(name, sizeof(name), "/proc/%u/stat", slot->pid);
-	stream = slot->pid_namespace == here ? fopen(name, "re") : NULL;
+	snprintf(name, sizeof(name), "/proc/%u/stat", pid);
+	stream = fopen(name, "re");
 	if (stream == NULL) {
 		return false;
 	}
@@ -82,8 +96,39 @@ static bool still_runs(const struct cw_result_slot *slot, uint64_t here)
 	at = strrchr(text, ')');
 	return at != NULL &&
 	       sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-		      "%ld %*d %llu", &state, &threads, &started) == 3 &&
-	       started == slot->started && ((state != 'Z' && state != 'X') || threads > 1);
+		      "%ld %*d %llu", &ret->state, &ret->threads, &ret->started) == 3;
+}
+
+/* In a time namespace of its own, a process has read another time than we do. */
+static bool has_our_time(uint32_t pid)
+{
+	char name[64];
+	char ours[64] = "";
+	char its[64] = "";
+
+	snprintf(name, sizeof(name), "/proc/%u/ns/time", pid);
+	return readlink("/proc/self/ns/time", ours, sizeof(ours) - 1) < 0 ||
+	       readlink(name, its, sizeof(its) - 1) < 0 || strcmp(ours, its) == 0;
+}
+
+/*
+ * By its pid, unless that is another process's by now, as far as that can be known. One that waits
+ * for its parent to ask for its status is at its end, if all its threads are. Of what another
+ * namespace calls so nothing is known here: it counts as ended.
+ */
+static bool still_runs(const struct cw_result_slot *slot, uint64_t here)
+{
+	struct process found;
+
+	if (slot->pid_namespace != here) {
+		return false;
+	}
+	if (!read_process(slot->pid, &found)) {
+		/* It is not there, or cannot be seen: no /proc, no descriptors. */
+		return kill((pid_t)slot->pid, 0) == 0 || errno == EPERM;
+	}
+	return ((found.state != 'Z' && found.state != 'X') || found.threads > 1) &&
+	       (slot->started == found.started || slot->started == 0 || !has_our_time(slot->pid));
 }
 
 /*
@@ -114,8 +159,9 @@ static unsigned long long findings(const struct cw_result_file *file)
 }
 
 /*
- * For the programs' processes to find by its name, until it is unlinked. All of it is there: in
- * a hole that the disk has no room for, they would get a signal.
+ * For the programs' processes to find by its name, until it is unlinked; who does not find it
+ * learns from the name whether we are still there. All of it is there: in a hole that the disk
+ * has no room for, they would get a signal.
  */
 static const struct cw_result_file *make_file(char name[PATH_SIZE])
 {
@@ -125,7 +171,8 @@ static const struct cw_result_file *make_file(char name[PATH_SIZE])
 	int fd;
 
 	directory = directory != NULL && directory[0] == '/' ? directory : "/tmp";
-	snprintf(name, PATH_SIZE, "%s/cuweir-result-XXXXXX", directory);
+	snprintf(name, PATH_SIZE, "%s" CW_RESULT_NAME "%d-%llu-XXXXXX", directory, (int)getpid(),
+		 (unsigned long long)cw_result_namespace());
 	fd = mkstemp(name);
 	error = fd >= 0 ? quiet_allocate(fd, sizeof(struct cw_result_file)) : errno;
 	if (error == 0) {
@@ -165,9 +212,12 @@ int watch(char **argv, const char *path, int exitcode)
 	char name[PATH_SIZE];
 	const struct cw_result_file *file;
 	unsigned long long found;
+	child_handler *before_children;
 	sigset_t before;
+	pid_t ended;
 	int status;
 
+	before_children = hear_children();
 	block_signals(&before);
 	file = make_file(name);
 	setenv("CUWEIR_RESULT", name, 1);
@@ -177,6 +227,7 @@ int watch(char **argv, const char *path, int exitcode)
 		refuse("cannot fork: %s", strerror(errno));
 	}
 	if (child == 0) {
+		signal(SIGCHLD, before_children);
 		sigprocmask(SIG_SETMASK, &before, NULL);
 		execvp(path, argv);
 		complain("%s: cannot be executed: %s", path, strerror(errno));
@@ -184,10 +235,12 @@ int watch(char **argv, const char *path, int exitcode)
 	}
 	forward_signals();
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	while (waitpid((pid_t)child, &status, 0) < 0 && errno == EINTR) {
-	}
+	ended = wait_for((pid_t)child, &status);
 	found = findings(file);
 	unlink(name);
+	if (ended < 0) {
+		refuse("cannot wait for the program: its status is lost");
+	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && found > 0) {
 		return exitcode;
 	}

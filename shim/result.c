@@ -7,37 +7,74 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "ledger.h"
 #include "message.h"
 #include "plain.h"
 
 static struct cw_result_file *file;
 static struct cw_result_slot *own; /* NULL in a child of fork that has told nothing yet */
+static uint64_t namespace_at_load;
 
-static struct cw_result_file *map(const char *path)
+/* 0, or the error. */
+static int map(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	void *memory = MAP_FAILED;
-	int error = errno;
 
-	if (fd >= 0) {
-		if (lseek(fd, 0, SEEK_END) == (off_t)sizeof(struct cw_result_file)) {
-			memory = mmap(NULL, sizeof(struct cw_result_file), PROT_READ | PROT_WRITE,
-				      MAP_SHARED, fd, 0);
-		}
-		error = EINVAL;
-		close(fd);
+	if (fd < 0) {
+		return errno;
 	}
-	/* Who comes after the end of cuweir run finds none. */
-	if (memory == MAP_FAILED && error != ENOENT) {
-		cw_message(CW_ERROR,
-			   "CUWEIR_RESULT=\"%s\": it cannot be used (error %d); want the file that "
-			   "cuweir run --error-exitcode has made; this process does not count",
-			   path, error);
+	if (lseek(fd, 0, SEEK_END) == (off_t)sizeof(struct cw_result_file)) {
+		memory = mmap(NULL, sizeof(struct cw_result_file), PROT_READ | PROT_WRITE, MAP_SHARED,
+			      fd, 0);
 	}
-	return memory != MAP_FAILED ? memory : NULL;
+	close(fd);
+	if (memory == MAP_FAILED) {
+		return EINVAL;
+	}
+	file = memory;
+	return 0;
+}
+
+/* As it is now, or was: /proc may have gone since. */
+static uint64_t own_namespace(void)
+{
+	uint64_t now = cw_result_namespace();
+
+	return now != 0 ? now : namespace_at_load;
+}
+
+/* Whether the one who made the file has ended; its process and namespace are in the name. */
+static bool maker_has_gone(const char *path)
+{
+	const char *at = strrchr(path, '/');
+	uint64_t pid;
+
+	if (at == NULL || strncmp(at, CW_RESULT_NAME, sizeof(CW_RESULT_NAME) - 1) != 0) {
+		return false;
+	}
+	at += sizeof(CW_RESULT_NAME) - 1;
+	pid = cw_result_number(at);
+	at += strcspn(at, "-");
+	return cw_result_number(at + (*at != '\0')) == own_namespace() &&
+	       syscall(SYS_kill, (pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+/*
+ * Before the program goes where the file cannot be seen. An exception: a process that never
+ * touches CUDA opens a file of ours, under --error-exitcode alone. What is wrong is told later.
+ */
+__attribute__((constructor)) static void on_load(void)
+{
+	cw_config_load();
+	if (cw_config.result != NULL && !cw_config.disabled && file == NULL) {
+		namespace_at_load = own_namespace();
+		(void)map(cw_config.result);
+	}
 }
 
 /* Field 22 of /proc/self/stat, counted from the name's end, which is the second one's. */
@@ -69,7 +106,7 @@ static struct cw_result_slot *take_slot(void)
 	}
 	slot = &file->slots[place];
 	slot->started = own_start();
-	slot->pid_namespace = cw_result_namespace();
+	slot->pid_namespace = own_namespace();
 	__atomic_store_n(&slot->pid, (uint32_t)getpid(), __ATOMIC_RELEASE);
 	return slot;
 }
@@ -117,8 +154,17 @@ static void show_live(void)
 
 void cw_result_open(const char *path)
 {
-	file = map(path);
-	if (file == NULL) {
+	int error = file == NULL ? map(path) : 0;
+
+	if (error != 0) {
+		/* Who comes after the end of cuweir run finds none. */
+		if (error != ENOENT || !maker_has_gone(path)) {
+			cw_message(CW_ERROR,
+				   "CUWEIR_RESULT=\"%s\": it cannot be used (error %d); want the "
+				   "file that cuweir run --error-exitcode has made; this process "
+				   "does not count",
+				   path, error);
+		}
 		return;
 	}
 	own = take_slot();

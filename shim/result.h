@@ -14,6 +14,9 @@
 
 #define CW_RESULT_SLOTS 4095
 
+/* The file's: then its maker's pid, a '-', and the namespace of pids that this is in. */
+#define CW_RESULT_NAME "/cuweir-result-"
+
 struct cw_result_slot {
 	uint64_t live;    /* allocations */
 	uint64_t refused; /* allocations that failed for want of memory, as the program got it */

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where what a process counts on is not there: environment, /proc, descriptors, memory, SIGCHLD."""
 import os
+import signal
 import unittest
 
-from support import BUILD, Case, cuweir
+from support import BUILD, CUWEIR, SCENARIO, Case, cuweir, run, scenario
 
-CUDA = (f"import ctypes, os, resource\nc = ctypes.CDLL('{BUILD}/tests/sim/lib/libcudart.so.13')\n"
-        "libc = ctypes.CDLL(None)\n"
+CUDA = (f"import ctypes, os, resource, signal, time\nc = ctypes.CDLL('{BUILD}/tests/sim/lib/libcudart.so.13')\n"
+        "libc, driver = ctypes.CDLL(None), ctypes.CDLL('libcuda.so.1')\n"
         "def take(size=4096):\n p = ctypes.c_void_p()\n"
         " return c.cudaMalloc(ctypes.byref(p), ctypes.c_size_t(size))\n")
 
@@ -15,6 +16,106 @@ CUDA = (f"import ctypes, os, resource\nc = ctypes.CDLL('{BUILD}/tests/sim/lib/li
 def python(code, *options, **more):
     """A program that has the runtime as `c`, and a function that takes memory."""
     return cuweir("run", "--sim", "1G", *options, "--", "python3", "-c", CUDA + code, **more)
+
+
+def ignore_children():
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+
+class Apart(Case):
+    def apart(self, *options):
+        """What runs a command in namespaces of its own."""
+        for start in (("unshare", *options), ("unshare", "-Ur", *options)):
+            if run(*start, "true").status == 0:
+                return start
+        return self.skipTest("no namespaces here")
+
+    def without_proc(self):
+        return self.apart("-m", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh")
+
+
+class Command(Apart):
+    """Of what starts cuweir run."""
+    wrong = ('cuweir: --policy limit:lots: argument 1, "lots": want SIZE, PERCENT%, DEVICE=SIZE, '
+             "shared=NAME or safety=SIZE, as in 8GiB or 80% or 0=8GiB,1=512MiB (whole numbers; up "
+             "to 100%; devices 0 to 63)\n")
+
+    def test_ignored_children(self):
+        """The program gets it as it was."""
+        for options in ((), ("--error-exitcode", "9"), ("-p", "limit:1G")):
+            with self.subTest(options=options):
+                result = python("print(signal.getsignal(signal.SIGCHLD).name); os._exit(5)",
+                                *options, preexec_fn=ignore_children)
+                self.assertEqual((result.status, result.out, result.err), (5, "SIG_IGN\n", ""))
+        result = scenario("alloc a 1", "--error-exitcode", "9", "-q", preexec_fn=ignore_children)
+        self.assertEqual(result.status, 9)
+        result = cuweir("run", "-p", "limit:lots", "true", preexec_fn=ignore_children)
+        self.assertEqual((result.status, result.err), (125, self.wrong))
+
+    def test_closed_standard_files(self):
+        for closed in ("<&-", ">&-", "<&- >&-"):
+            with self.subTest(closed=closed):
+                result = run("sh", "-c", f"{CUWEIR} run -p limit:lots true {closed}")
+                self.assertEqual((result.status, result.err), (125, self.wrong))
+        self.assertEqual(run("sh", "-c", f"{CUWEIR} run -p limit:lots true <&- >&- 2>&-").status, 125)
+        self.assertEqual(run("sh", "-c", f"{CUWEIR} run -p limit:1G true <&- >&- 2>&-").status, 0)
+
+    def test_no_proc(self):
+        start = self.without_proc()
+        for options, status in ((("-p", "limit:lots", "true"), 125),
+                                (("--error-exitcode", "9", SCENARIO, "dlsym", "alloc a 1"), 9),
+                                (("-p", "limit:1G", SCENARIO, "dlsym", "alloc a 1; free a"), 0)):
+            with self.subTest(options=options):
+                result = run(*start, CUWEIR, "run", "--sim", "1G", *options)
+                self.assertEqual((result.status, result.err),
+                                 (status, self.wrong if status == 125 else ""))
+
+
+class Result(Apart):
+    """--error-exitcode of processes that are not where it is."""
+    daemon = ("r, w = os.pipe()\nif os.fork() == 0:\n os.setsid(); {}\n take(); os.write(w, b'x')\n"
+              " os.closerange(0, 3); time.sleep(20)\nos.read(r, 1)")
+
+    def test_chroot(self):
+        code = "os.chroot({!r}); take()"
+        if os.getuid() != 0:
+            self.skipTest("only root can")
+        for options in ((), ("-p", "log:file=rows")):
+            result = python(code.format(self.directory), "-q", "--error-exitcode", "9", *options)
+            self.assertEqual((result.status, result.err), (9, ""))
+        result = python(self.daemon.format(f"os.chroot({self.directory!r})"), "-q",
+                        "--error-exitcode", "9")
+        self.assertEqual((result.status, result.err), (0, ""))
+
+    def test_file_that_is_not_seen(self):
+        """Its directory is another one there; told, unless it is over."""
+        os.mkdir(f"{self.directory}/tmp")
+        start = self.apart("-m", "sh", "-c", f"mount -t tmpfs none {self.directory}/tmp && exec "
+                           '"$@"', "sh")
+        place = {"TMPDIR": f"{self.directory}/tmp"}
+        result = cuweir("run", "--sim", "1G", "--error-exitcode", "9", *start, SCENARIO, "dlsym",
+                        "alloc a 1", env=place)
+        self.assertEqual(result.status, 0)
+        self.assertRegex(result.lines, r'^cuweir\[P\]: CUWEIR_RESULT="\S+/cuweir-result-\S+": it '
+                         r"cannot be used \(error 2\); .* this process does not count\n$")
+        # The shell waits for cuweir run, which is gone then.
+        code = (f"{CUWEIR} run --sim 1G --error-exitcode 9 sh -c "
+                "'(while kill -0 $PPID; do sleep 0.01; done 2>/dev/null; "
+                f"exec {SCENARIO} dlsym \"alloc a 1\") & exit 0'; echo $?")
+        result = run("sh", "-c", code, env=place)
+        self.assertEqual((result.out, result.err), ("0\n", ""))
+
+    def test_daemon_of_another_time(self):
+        start = self.apart("-T", "--boottime", "86400")
+        result = cuweir("run", "--sim", "1G", "-q", "--error-exitcode", "9", *start, "python3", "-c",
+                        CUDA + self.daemon.format(""))
+        self.assertEqual((result.status, result.err), (0, ""))
+
+    def test_daemon_without_proc(self):
+        start = self.without_proc()
+        result = run(*start, CUWEIR, "run", "--sim", "1G", "-q", "--error-exitcode", "9", "python3",
+                     "-c", CUDA + self.daemon.format(""))
+        self.assertEqual((result.status, result.err), (0, ""))
 
 
 class Environment(Case):
