@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report as one line of JSON in one write, for tools. */
+/* The report as one line of JSON, for tools: in one write, as long as there is room for it. */
 #include <cuweir/policy.h>
 #include <stdarg.h>
 #include <sys/mman.h>
@@ -15,22 +15,28 @@
 #include "totals.h"
 #include "wants.h"
 
-enum { BUFFER_SIZE = 2 << 20, SITES_MAX = 1024 };
+enum { BUFFER_SIZE = 2 << 20, SITES_MAX = 1024, PIECE_MAX = 512 };
 
 struct out {
 	char *text;
+	size_t size;
 	size_t length;
 	struct cw_modules modules;
 };
 
 static void put(struct out *out, const char *format, ...) CW_PRINTF(2, 3);
 
+/* At most PIECE_MAX of it: names, which may be longer, are put by the character. */
 static void put(struct out *out, const char *format, ...)
 {
 	va_list arguments;
 
+	if (out->size - out->length < PIECE_MAX) {
+		cw_log_write(out->text, out->length);
+		out->length = 0;
+	}
 	va_start(arguments, format);
-	out->length += cw_vformat(out->text + out->length, BUFFER_SIZE - out->length, format,
+	out->length += cw_vformat(out->text + out->length, out->size - out->length, format,
 				  arguments);
 	va_end(arguments);
 }
@@ -179,15 +185,16 @@ static void put_wants(struct out *out)
 
 void cw_report_json(void)
 {
-	struct out out = { .length = 0 };
+	char small[8 * PIECE_MAX];
+	struct out out = { .text = small, .size = sizeof(small) };
 	bool first = true;
 	void *memory = mmap(NULL, BUFFER_SIZE, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (memory == MAP_FAILED) {
-		return;
+	if (memory != MAP_FAILED) {
+		out.text = memory;
+		out.size = BUFFER_SIZE;
 	}
-	out.text = memory;
 	put(&out, "{\"cuweir\":\"report\",\"version\":1,\"pid\":%d,\"totals\":[", (int)getpid());
 	for (int device = -1; device < CW_TOTAL_DEVICES; device++) {
 		for (unsigned int kind = 1; kind < CUWEIR_KIND_COUNT; kind++) {
@@ -204,5 +211,5 @@ void cw_report_json(void)
 	put_modules(&out);
 	put(&out, "}\n");
 	cw_log_write(out.text, out.length);
-	munmap(memory, BUFFER_SIZE);
+	/* Not unmapped: the process ends. */
 }

@@ -112,6 +112,7 @@ size_t cw_sites_collect(struct cw_site *sites, size_t room, int device, size_t *
 
 	*ret_sites = 0;
 	if (memory == MAP_FAILED) {
+		cw_message(CW_ERROR, "no memory to sum up call sites in: they are not listed");
 		return 0;
 	}
 	table.entries = memory;

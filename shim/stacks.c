@@ -66,6 +66,8 @@ void cw_stacks_open(unsigned int depth)
 	memory = mmap(NULL, sizeof(struct arena), PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED) {
+		cw_message(CW_ERROR, "CUWEIR_STACK: no memory to keep stacks in; call sites are "
+				     "single addresses");
 		return;
 	}
 	arena = memory;

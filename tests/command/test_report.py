@@ -91,6 +91,31 @@ class Report(Case):
         self.assertEqual(report["modules"][0]["path"].encode(errors="surrogateescape"), name)
 
 
+    def test_json_of_many(self):
+        """Larger than what it is gathered in: the most sites, the deepest stacks, a long name."""
+        source = self.file("deep.c", "#include <dlfcn.h>\n"
+                           "static int (*take)(unsigned long *, unsigned long);\n"
+                           "static __attribute__((noinline)) int deep(int depth, unsigned path)\n"
+                           "{\n\tunsigned long p;\n\tvolatile int more = 0;\n"
+                           "\tif (depth == 0) more = take(&p, 100);\n"
+                           "\telse if (path & 1) more += deep(depth - 1, path >> 1);\n"
+                           "\telse more = more + deep(depth - 1, path >> 1) + 1;\n"
+                           "\treturn more;\n}\n"
+                           "int main(void)\n{\n"
+                           '\tvoid *cuda = dlopen("libcudart.so.13", RTLD_NOW);\n'
+                           '\ttake = (int (*)(unsigned long *, unsigned long))dlsym(cuda, "cudaMalloc");'
+                           "\n\tfor (unsigned i = 0; i < 1024; i++) deep(30, i);\n\treturn 0;\n}\n")
+        program = f"{self.directory}/{100 * 'n'}"
+        done = run("cc", "-O1", "-fno-optimize-sibling-calls", "-o", program, source)
+        self.assertEqual(done.status, 0, done.err)
+        result = cuweir("run", "-q", "--sim", "1G", "--stack=32", "--report=json", program)
+        self.assertGreater(len(result.err), 2 << 20)
+        report = json.loads(result.err)
+        self.assertEqual((report["live"], report["sites"], len(report["live_by_site"])),
+                         (1024, 1024, 1024))
+        self.assertEqual({len(site["callers"]) for site in report["live_by_site"]}, {31})
+
+
 class OutOfMemory(Case):
     def block(self, script, *options, way="dlsym", **more):
         result = scenario(script, *options, way=way, **more)

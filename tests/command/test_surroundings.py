@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Where what a process counts on is not there: environment, /proc, descriptors, memory, SIGCHLD."""
+import json
 import os
 import signal
 import unittest
@@ -116,6 +117,33 @@ class Result(Apart):
         result = run(*start, CUWEIR, "run", "--sim", "1G", "-q", "--error-exitcode", "9", "python3",
                      "-c", CUDA + self.daemon.format(""))
         self.assertEqual((result.status, result.err), (0, ""))
+
+
+class Memory(Case):
+    """Where the program may not have more of it."""
+    no_sites = r"cuweir\[P\]: no memory to sum up call sites in: they are not listed\n"
+    used = ("def limit(more):\n"
+            " size = int(open('/proc/self/statm').read().split()[0]) * 4096 + more\n"
+            " resource.setrlimit(resource.RLIMIT_AS, (size if more < 1 << 40 else -1, -1))\n")
+
+    def test_report(self):
+        """It is whole, however little there is; what is missing is told."""
+        code = self.used + "take(); take(); limit(0); libc.exit(0)"
+        result = python(code, "--report=json")
+        self.assertEqual(result.status, 0, result.err)
+        self.assertRegex(result.lines, f"^{self.no_sites}")
+        report = json.loads(result.err.splitlines()[1])
+        self.assertEqual((report["live"], report["totals"][0]["peak"], report["live_by_site"]),
+                         (2, 8192, []))
+        self.assertRegex(python(code, "--report").lines,
+                         f"2 allocations still live\n{self.no_sites}")
+
+    def test_stacks(self):
+        result = python(self.used + "limit(6 << 20); take(); limit(1 << 40); print(take())",
+                        "--stack=8")
+        self.assertEqual((result.status, result.out, result.lines), (
+            0, "0\n", "cuweir[P]: CUWEIR_STACK: no memory to keep stacks in; call sites are single "
+            "addresses\n"))
 
 
 class Environment(Case):
