@@ -320,7 +320,7 @@ void cw_log_write(const char *text, size_t length)
 	}
 }
 
-/* In one write, so that lines of several processes do not mix. */
+/* In one write, so that lines of several processes do not mix; the rest of a short one follows. */
 void cw_log_line(const char *line, size_t length)
 {
 	struct quiet_write quiet;
@@ -328,6 +328,7 @@ void cw_log_line(const char *line, size_t length)
 	int saved_errno = errno;
 	int fd = log_fd();
 	int error = 0;
+	ssize_t written;
 
 	if (length > LOG_LINE_MAX) {
 		length = LOG_LINE_MAX;
@@ -337,12 +338,15 @@ void cw_log_line(const char *line, size_t length)
 	parts[1].iov_base = (void *)(uintptr_t)"\n";
 	parts[1].iov_len = 1;
 	quiet_write_begin(&quiet);
-	while (writev(fd, parts, 2) < 0 && (error = errno) == EINTR) {
+	while ((written = writev(fd, parts, 2)) < 0 && (error = errno) == EINTR) {
 		error = 0;
 	}
 	quiet_write_end(&quiet, error);
 	if (error != 0) {
 		tell_lost(fd, error);
+	} else if ((size_t)written <= length) {
+		cw_log_write(line + written, length - (size_t)written);
+		cw_log_write("\n", 1);
 	}
 	errno = saved_errno;
 }

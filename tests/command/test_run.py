@@ -183,6 +183,12 @@ class Watching(Case):
                              cwd=self.directory)
                 self.assertEqual(result.status, 0, result.err)
                 self.assertRegex(result.lines.replace(file, "FILE"), f"^{want}$")
+        # A line that there is room for a part of: as much of it as there is.
+        file = f"{self.directory}/part"
+        result = run("prlimit", "--fsize=50", CUWEIR, "run", "--sim", "1G", "-d", "-o", file,
+                     SCENARIO, "dlsym", "alloc a 8192")
+        self.assertEqual((result.status, os.path.getsize(file)), (0, 50), result.err)
+        self.assertRegex(result.lines.replace(file, "FILE"), f"^{lost % 27}$")
         result = scenario(PAIR, "--report=json", "-o", "/dev/full")
         self.assertEqual(result.status, 0)
         self.assertRegex(result.lines.replace("/dev/full", "FILE"), f"^{lost % 28}$")
