@@ -97,11 +97,14 @@ static void tell_failure(struct log_sink *sink, int error)
 	char text[80];
 	const char *reason = strerror_r(written ? -error : error, text, sizeof(text));
 	if (written) {
-		snprintf(line, sizeof(line), "cuweir[%d]: log: rotate=: the files of %s could not be "
-			 "moved on: %s; rows go on in the last one", (int)getpid(), sink->path, reason);
-	} else {
-		snprintf(line, sizeof(line), "cuweir[%d]: log: a row could not be written to %s: %s",
+		snprintf(line, sizeof(line),
+			 "cuweir[%d]: log: rotate=: the files of %s could not be moved on: %s; rows go "
+			 "on in the last one",
 			 (int)getpid(), sink->path, reason);
+	} else {
+		snprintf(line, sizeof(line),
+			 "cuweir[%d]: log: a row could not be written to %s: %s", (int)getpid(),
+			 sink->path, reason);
 	}
 	sink->host->log(sink->host, line);
 }

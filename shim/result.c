@@ -29,8 +29,8 @@ static int map(const char *path)
 		return errno;
 	}
 	if (lseek(fd, 0, SEEK_END) == (off_t)sizeof(struct cw_result_file)) {
-		memory = mmap(NULL, sizeof(struct cw_result_file), PROT_READ | PROT_WRITE, MAP_SHARED,
-			      fd, 0);
+		memory = mmap(NULL, sizeof(struct cw_result_file), PROT_READ | PROT_WRITE,
+			      MAP_SHARED, fd, 0);
 	}
 	close(fd);
 	if (memory == MAP_FAILED) {

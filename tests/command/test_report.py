@@ -103,8 +103,9 @@ class Report(Case):
                            "\treturn more;\n}\n"
                            "int main(void)\n{\n"
                            '\tvoid *cuda = dlopen("libcudart.so.13", RTLD_NOW);\n'
-                           '\ttake = (int (*)(unsigned long *, unsigned long))dlsym(cuda, "cudaMalloc");'
-                           "\n\tfor (unsigned i = 0; i < 1024; i++) deep(30, i);\n\treturn 0;\n}\n")
+                           "\ttake = (int (*)(unsigned long *, unsigned long))dlsym(cuda, "
+                           '"cudaMalloc");\n'
+                           "\tfor (unsigned i = 0; i < 1024; i++) deep(30, i);\n\treturn 0;\n}\n")
         program = f"{self.directory}/{100 * 'n'}"
         done = run("cc", "-O1", "-fno-optimize-sibling-calls", "-o", program, source)
         self.assertEqual(done.status, 0, done.err)

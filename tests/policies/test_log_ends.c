@@ -99,8 +99,12 @@ static void go_on(void *log)
 
 static void test_goes_on_after_exec(void **state)
 {
-	static const char *const ways[] = { ",format=csv", ",format=csv,flush=block",
-					    ",format=text,flush=block", ",format=json,flush=block" };
+	static const char *const ways[] = {
+		",format=csv",
+		",format=csv,flush=block",
+		",format=text,flush=block",
+		",format=json,flush=block",
+	};
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		how = ways[i];
 		assert_int_equal(die("on%p", how, 100, go_on), 0);
