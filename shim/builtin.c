@@ -4,16 +4,12 @@
 #include <unistd.h>
 
 #include "message.h"
+#include "report.h"
 #include "status.h"
 
 static const char *kind_name(uint32_t kind)
 {
-	static const char *const names[CUWEIR_KIND_COUNT] = {
-		"memory", "device",   "managed", "host",  "registered",
-		"imported", "virtual", "pool",    "graph",
-	};
-
-	return kind < CUWEIR_KIND_COUNT ? names[kind] : names[0];
+	return kind != CUWEIR_KIND_NONE && kind < CUWEIR_KIND_COUNT ? cw_kind_name(kind) : "memory";
 }
 
 static int open_lines(const struct cuweir_host *host, const char *arguments, void **ret_state)

@@ -29,11 +29,27 @@ enum setting_id {
 	SETTING_COUNT,
 };
 
-struct setting {
-	const char *name;
-	bool (*read)(const char *value, void *target);
-	void *target;
-	const char *want;
+/* No pointers in what is constant: each would be a relocation. */
+static const char setting_names[SETTING_COUNT][16] = {
+#define CW_SETTING(name, reader, where, text) [SETTING_##name] = #name,
+#include "settings.def"
+#undef CW_SETTING
+};
+
+static const struct {
+#define CW_SETTING(name, reader, where, text) char name[sizeof(text)];
+#include "settings.def"
+#undef CW_SETTING
+} wants = {
+#define CW_SETTING(name, reader, where, text) .name = text,
+#include "settings.def"
+#undef CW_SETTING
+};
+
+static const uint16_t want_offsets[SETTING_COUNT] = {
+#define CW_SETTING(name, reader, where, text) [SETTING_##name] = offsetof(__typeof__(wants), name),
+#include "settings.def"
+#undef CW_SETTING
 };
 
 struct complaint {
@@ -169,15 +185,14 @@ static size_t element_length(const char *list)
 static bool read_hooks(const char *value, void *target)
 {
 	static const struct {
-		const char *name;
-		bool *off;
+		char name[8];
+		uint16_t offset;
 	} doors[] = {
-		{ "dlsym", &cw_config.dlsym_off },
-		{ "getproc", &cw_config.getproc_off },
-		{ "runtime", &cw_config.runtime_off },
-		{ "driver", &cw_config.driver_off },
+		{ "dlsym", offsetof(struct cw_config, dlsym_off) },
+		{ "getproc", offsetof(struct cw_config, getproc_off) },
+		{ "runtime", offsetof(struct cw_config, runtime_off) },
+		{ "driver", offsetof(struct cw_config, driver_off) },
 	};
-
 	bool off[sizeof(doors) / sizeof(doors[0])] = { false };
 
 	(void)target;
@@ -202,17 +217,21 @@ static bool read_hooks(const char *value, void *target)
 	}
 	/* All of it or nothing: what cannot be read turns no door off. */
 	for (size_t i = 0; i < sizeof(doors) / sizeof(doors[0]); i++) {
-		*doors[i].off = off[i];
+		*(bool *)((char *)&cw_config + doors[i].offset) = off[i];
 	}
 	return true;
 }
 
-static const struct setting settings[SETTING_COUNT] = {
-#define CW_SETTING(setting_name, reader, where, text)                                              \
-	[SETTING_##setting_name] = { #setting_name, reader, where, text },
+static bool read_setting(size_t setting, const char *value)
+{
+	switch (setting) {
+#define CW_SETTING(name, reader, where, text) case SETTING_##name: return reader(value, where);
 #include "settings.def"
 #undef CW_SETTING
-};
+	default:
+		return false;
+	}
+}
 
 static void complain_later(const char *name, const char *value, const char *want)
 {
@@ -235,10 +254,11 @@ static void read_entry(const char *entry)
 	}
 	length = (size_t)(equal_sign - name);
 	for (size_t i = 0; i < SETTING_COUNT; i++) {
-		if (strlen(settings[i].name) == length &&
-		    memcmp(settings[i].name, name, length) == 0) {
-			if (!settings[i].read(equal_sign + 1, settings[i].target)) {
-				complain_later(settings[i].name, equal_sign + 1, settings[i].want);
+		if (strlen(setting_names[i]) == length &&
+		    memcmp(setting_names[i], name, length) == 0) {
+			if (!read_setting(i, equal_sign + 1)) {
+				complain_later(setting_names[i], equal_sign + 1,
+					       (const char *)&wants + want_offsets[i]);
 			}
 			return;
 		}
@@ -314,6 +334,7 @@ void cw_config_load(void)
 		}
 		return;
 	}
+	cw_message_note_stderr();
 	if (getauxval(AT_SECURE) == 0 && environ != NULL) {
 		for (char **entry = environ; *entry != NULL; entry++) {
 			if ((*entry)[0] == 'C' && strncmp(*entry, PREFIX, PREFIX_LENGTH) == 0) {
@@ -371,10 +392,10 @@ static const char *nearest_setting(const char *name)
 	unsigned int distance = (unsigned int)strcspn(name, "=") / 3 + 1;
 
 	for (size_t i = 0; i < SETTING_COUNT; i++) {
-		unsigned int found = edit_distance(name, settings[i].name);
+		unsigned int found = edit_distance(name, setting_names[i]);
 
 		if (found <= distance) {
-			nearest = settings[i].name;
+			nearest = setting_names[i];
 			distance = found - (found > 0);
 		}
 	}

@@ -11,6 +11,23 @@
 typedef CUresult (*alloc_fn)(CUdeviceptr *, size_t);
 typedef CUresult (*free_fn)(CUdeviceptr);
 
+/* As cw_plain_enter; the ledger's own functions will do here. */
+static enum cw_plain_stage enter(enum cw_hook_id hook, const void *site, uint64_t pointer,
+				 uint64_t bytes, uint64_t *ret_before)
+{
+	struct cw_record stale;
+	int result;
+
+	if (!cw_plain_at_place(hook, site)) {
+		return CW_PLAIN_ANSWERED;
+	}
+	result = cw_ledger_replace(pointer, bytes, cw_plain_place_.origin, &stale);
+	if (result != 0 && !cw_plain_replaced(result, &stale)) {
+		return CW_PLAIN_ANSWERED;
+	}
+	return cw_plain_count(bytes, ret_before);
+}
+
 CUresult cw_mem_alloc_limited(enum cw_hook_id hook, const void *site, CUdeviceptr *dptr,
 			      size_t bytesize)
 {
@@ -29,7 +46,7 @@ CUresult cw_mem_alloc_limited(enum cw_hook_id hook, const void *site, CUdevicept
 		cw_budget_return(budget, bytesize);
 		return cw_mem_alloc_answered(hook, site, dptr, bytesize, result, pointer);
 	}
-	stage = cw_plain_enter(hook, site, pointer, bytesize, &before);
+	stage = enter(hook, site, pointer, bytesize, &before);
 	if (CW_UNLIKELY(stage == CW_PLAIN_ANSWERED)) {
 		/* No record of it: what that means beside a limit is the pipeline's to say. */
 		free_fn give_back = (free_fn)cw_real_of(CW_HOOK_cuMemFree_v2);
@@ -54,7 +71,7 @@ CUresult cw_mem_free_limited(enum cw_hook_id hook, const void *site, CUdeviceptr
 	struct cw_total *total;
 	CUresult result;
 
-	if (CW_UNLIKELY(!cw_ledger_take(dptr, &detached))) {
+	if (CW_UNLIKELY(!cw_ledger_remove(dptr, &detached))) {
 		return cw_mem_free_general(hook, site, dptr);
 	}
 	total = cw_origin_total(detached.origin);

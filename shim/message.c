@@ -167,7 +167,7 @@ size_t cw_format(char *buffer, size_t size, const char *format, ...)
 
 const char *cw_human_size(char buffer[16], unsigned long long bytes)
 {
-	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	static const char units[][4] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 	size_t unit = 0;
 	unsigned long long tenths = 0;
 
@@ -204,9 +204,48 @@ static int write_all(int fd, const char *text, size_t length)
 	return error;
 }
 
+/* What standard error was when we were loaded. */
+static struct stat first_stderr;
+static bool has_stderr;
+
+void cw_message_note_stderr(void)
+{
+	has_stderr = own_file_facts(STDERR_FILENO, &first_stderr);
+}
+
+/*
+ * -1, with errno, where it is not: the program was started without it, or has closed it and opened
+ * a file or a connection that got its number. One that is only written to is taken for a new
+ * standard error, as freopen makes it.
+ */
+static int stderr_now(void)
+{
+	struct stat status;
+	long flags;
+
+	errno = EBADF;
+	if (!has_stderr || !own_file_facts(STDERR_FILENO, &status)) {
+		return -1;
+	}
+	if ((status.st_dev == first_stderr.st_dev && status.st_ino == first_stderr.st_ino) ||
+	    !(S_ISREG(status.st_mode) || S_ISSOCK(status.st_mode))) {
+		return STDERR_FILENO;
+	}
+	flags = syscall(SYS_fcntl, STDERR_FILENO, F_GETFL);
+	errno = EBADF;
+	return S_ISREG(status.st_mode) && (flags & (O_ACCMODE | O_APPEND)) != O_RDWR
+		       ? STDERR_FILENO : -1;
+}
+
 void cw_write_message(const char *text, size_t length)
 {
-	(void)write_all(STDERR_FILENO, text, length);
+	int saved_errno = errno;
+	int fd = stderr_now();
+
+	if (fd >= 0) {
+		(void)write_all(fd, text, length);
+	}
+	errno = saved_errno;
 }
 
 static void say(const char *format, va_list arguments)
@@ -293,16 +332,16 @@ bool cw_message_open_log(const char *pattern)
 /* -1, with errno, where the program has closed it, and it cannot be had again. */
 static int log_fd(void)
 {
-	return __atomic_load_n(&log_file.fd, __ATOMIC_ACQUIRE) < 0 ? STDERR_FILENO
-								    : own_file_now(&log_file, log_path);
+	return __atomic_load_n(&log_file.fd, __ATOMIC_ACQUIRE) < 0
+		       ? stderr_now() : own_file_now(&log_file, log_path);
 }
 
 /* Once; of stderr there is nobody to tell. */
-static CW_COLD void tell_lost(int fd, int error)
+static CW_COLD void tell_lost(int error)
 {
 	static atomic_bool told;
 
-	if (fd != STDERR_FILENO && !atomic_exchange(&told, true)) {
+	if (__atomic_load_n(&log_file.fd, __ATOMIC_ACQUIRE) >= 0 && !atomic_exchange(&told, true)) {
 		cw_message(CW_ERROR, "CUWEIR_LOG=\"%s\": cannot be written (error %d); lines are lost",
 			   cw_config.log, error);
 	}
@@ -316,7 +355,7 @@ void cw_log_write(const char *text, size_t length)
 
 	errno = saved_errno;
 	if (error != 0) {
-		tell_lost(fd, error);
+		tell_lost(error);
 	}
 }
 
@@ -343,7 +382,7 @@ void cw_log_line(const char *line, size_t length)
 	}
 	quiet_write_end(&quiet, error);
 	if (error != 0) {
-		tell_lost(fd, error);
+		tell_lost(error);
 	} else if ((size_t)written <= length) {
 		cw_log_write(line + written, length - (size_t)written);
 		cw_log_write("\n", 1);

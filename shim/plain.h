@@ -93,27 +93,25 @@ static inline bool cw_plain_is_told(const struct cw_total *total, uint64_t low, 
 /* Where the total lies now: the next calls look there. */
 void cw_plain_move_band(int device, unsigned int kind, uint64_t now);
 
-/* Memory of the current context is there: into the books. */
-CW_INLINE enum cw_plain_stage cw_plain_enter(enum cw_hook_id hook, const void *caller,
-					     uint64_t pointer, uint64_t bytes, uint64_t *ret_before)
+/* That this thread's place is that of the next allocation. False: it is not plain. */
+CW_INLINE bool cw_plain_at_place(enum cw_hook_id hook, const void *caller)
+{
+	const struct cw_plain_place *place = &cw_plain_place_;
+
+	return (CW_LIKELY(place->caller == caller) &&
+		CW_LIKELY(place->runtime_site == cw_thread.runtime_site) &&
+		CW_LIKELY(place->context == cw_thread.context) &&
+		CW_LIKELY(place->how == cw_thread_how())) ||
+	       cw_plain_find_place(hook, caller);
+}
+
+/* It has a record; what the totals make of that. */
+CW_INLINE enum cw_plain_stage cw_plain_count(uint64_t bytes, uint64_t *ret_before)
 {
 	struct cw_plain_place *place = &cw_plain_place_;
 	struct cw_total *total;
-	struct cw_record stale;
 	uint64_t before, after;
-	int result;
 
-	if ((CW_UNLIKELY(place->caller != caller) ||
-	     CW_UNLIKELY(place->runtime_site != cw_thread.runtime_site) ||
-	     CW_UNLIKELY(place->context != cw_thread.context) ||
-	     CW_UNLIKELY(place->how != cw_thread_how())) &&
-	    !cw_plain_find_place(hook, caller)) {
-		return CW_PLAIN_ANSWERED;
-	}
-	result = cw_ledger_enter(pointer, bytes, place->origin, &stale);
-	if (CW_UNLIKELY(result != 0) && !cw_plain_replaced(result, &stale)) {
-		return CW_PLAIN_ANSWERED;
-	}
 	__atomic_fetch_add(&place->count->allocations, 1, __ATOMIC_RELAXED);
 	total = place->total;
 	before = cw_total_add_only(total, bytes);
@@ -123,6 +121,23 @@ CW_INLINE enum cw_plain_stage cw_plain_enter(enum cw_hook_id hook, const void *c
 	}
 	*ret_before = before;
 	return cw_plain_is_told(total, before, after) ? CW_PLAIN_ENTERED : CW_PLAIN_DONE;
+}
+
+/* Memory of the current context is there: into the books. */
+CW_INLINE enum cw_plain_stage cw_plain_enter(enum cw_hook_id hook, const void *caller,
+					     uint64_t pointer, uint64_t bytes, uint64_t *ret_before)
+{
+	struct cw_record stale;
+	int result;
+
+	if (CW_UNLIKELY(!cw_plain_at_place(hook, caller))) {
+		return CW_PLAIN_ANSWERED;
+	}
+	result = cw_ledger_enter(pointer, bytes, cw_plain_place_.origin, &stale);
+	if (CW_UNLIKELY(result != 0) && !cw_plain_replaced(result, &stale)) {
+		return CW_PLAIN_ANSWERED;
+	}
+	return cw_plain_count(bytes, ret_before);
 }
 
 /* Memory that the driver has taken back. False: somebody is to be told. */

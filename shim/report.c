@@ -24,7 +24,8 @@ enum { LEAKS_LISTED = 64 };
 
 static struct cw_modules modules; /* that the report has named */
 
-static const char *const kind_names[CUWEIR_KIND_COUNT] = {
+/* Arrays of characters: pointers would be relocations. */
+static const char kind_names[CUWEIR_KIND_COUNT][11] = {
 	"", "device", "managed", "host", "registered", "imported", "virtual", "pool", "graph",
 };
 

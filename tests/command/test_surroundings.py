@@ -54,6 +54,36 @@ class Command(Apart):
         result = cuweir("run", "-p", "limit:lots", "true", preexec_fn=ignore_children)
         self.assertEqual((result.status, result.err), (125, self.wrong))
 
+    def data(self, code, *options, **more):
+        """What a program's data file holds that may have come to lie behind descriptor 2."""
+        path = os.path.join(self.directory, "data")
+        opening = f"def data():\n return os.open('{path}', os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)\n"
+        result = python(opening + code, *options, **more)
+        self.assertEqual(result.status, 0, result.err)
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+
+    def test_the_programs_files_behind_descriptor_2(self):
+        """Lines of ours are not for them; a standard error that was redirected gets them."""
+        end = "os.write(d, b'head\\n'); take(2 << 20); os.write(d, b'tail\\n'); os._exit(0)"
+        whole = "head\ntail\n"
+        # Started without one.
+        self.assertEqual(self.data("d = data(); " + end, "-l", "1M", "-r",
+                                   preexec_fn=lambda: os.close(2)), whole)
+        # Closed as by a daemon.
+        closing = "take(); [os.close(i) for i in (0, 1, 2)]; [data() for i in (0, 1)]; d = data(); "
+        self.assertEqual(self.data(closing + "assert d == 2; " + end, "-l", "1M", "-r"), whole)
+        # A connection.
+        code = ("import socket\na, b = socket.socketpair()\nos.dup2(a.fileno(), 2); take(2 << 20)\n"
+                "a.close(); os.close(2); print(b.recv(4096)); os._exit(0)")
+        self.assertEqual(python(code, "-l", "1M").out, "b''\n")
+        # Redirected, as freopen does.
+        path = os.path.join(self.directory, "err")
+        code = f"os.dup2(os.open('{path}', os.O_WRONLY | os.O_CREAT), 2); take(2 << 20); os._exit(0)"
+        self.assertEqual(python(code, "-l", "1M").err, "")
+        with open(path, encoding="utf-8") as file:
+            self.assertIn("out of memory: cudaMalloc asked for 2.0 MiB", file.read())
+
     def test_closed_standard_files(self):
         for closed in ("<&-", ">&-", "<&- >&-"):
             with self.subTest(closed=closed):
