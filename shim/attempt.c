@@ -144,7 +144,7 @@ static CW_COLD CUresult attempt_stack(struct cw_request *request, uint32_t place
 /* As attempt_from at the outermost; for the common case: nobody refuses beforehand. */
 CUresult cw_attempt(struct cw_request *request)
 {
-	if (CW_UNLIKELY(cw_chain.asks_before)) {
+	if (CW_UNLIKELY(cw_chain_wants(CW_CHAIN_ASKS))) {
 		return attempt_stack(request, cw_chain_first(), cw_chain_count());
 	}
 	return cw_attempt_answered(request, cw_grant(request));
@@ -174,7 +174,7 @@ CUresult cw_attempt_behind(struct cw_request *request, uint32_t place)
 
 CUresult cw_admit(struct cw_request *request)
 {
-	uint32_t count = cw_chain.asks_before ? cw_chain_count() : 0;
+	uint32_t count = cw_chain_wants(CW_CHAIN_ASKS) ? cw_chain_count() : 0;
 	CUresult result = CUDA_SUCCESS;
 
 	for (uint32_t i = cw_chain_first(); i < count && result == CUDA_SUCCESS; i++) {

@@ -105,7 +105,7 @@ static bool announce(const struct cw_record *record, void *argument)
 
 void cw_batch_announce(const struct cw_batch *batch)
 {
-	if (cw_chain.has_before_free) {
+	if (cw_chain_wants(CW_CHAIN_BEFORE_FREE)) {
 		cw_batch_visit(batch, announce, (void *)(uintptr_t)batch);
 	}
 }

@@ -247,10 +247,16 @@ static const char *start_policy(struct cw_policy *policy, const char *arguments,
 	return buffer;
 }
 
-static bool shows_events(const struct cuweir_policy *table)
+static uint32_t wants_of(const struct cuweir_policy *table)
 {
-	return (table->on_allocated != NULL || table->on_deallocated != NULL) &&
-	       (table->flags & CUWEIR_POLICY_SILENT) == 0;
+	bool shows = (table->on_allocated != NULL || table->on_deallocated != NULL) &&
+		     (table->flags & CUWEIR_POLICY_SILENT) == 0;
+
+	return (table->admit != NULL || table->allocator != NULL ? CW_CHAIN_ASKS : 0u) |
+	       (table->allocator != NULL ? CW_CHAIN_SERVES : 0u) |
+	       (table->before_free != NULL ? CW_CHAIN_BEFORE_FREE : 0u) |
+	       (table->memory_info != NULL ? CW_CHAIN_MEMORY_INFO : 0u) |
+	       (shows ? CW_CHAIN_SHOWS_EVENTS : 0u);
 }
 
 /* NULL when the policy stands at its place, else why it does not. */
@@ -271,11 +277,7 @@ static const char *put_policy(const struct cuweir_policy *entry, const char *nam
 		cw_budgets_disown(index);
 		return reason;
 	}
-	cw_chain.has_allocator |= policy->table.allocator != NULL;
-	cw_chain.asks_before |= policy->table.admit != NULL || policy->table.allocator != NULL;
-	cw_chain.has_before_free |= policy->table.before_free != NULL;
-	cw_chain.has_memory_info |= policy->table.memory_info != NULL;
-	cw_chain.shows_events |= shows_events(&policy->table);
+	__atomic_fetch_or(&cw_chain.wants, wants_of(&policy->table), __ATOMIC_RELAXED);
 	if ((policy->table.flags & CUWEIR_POLICY_DEBUG) != 0) {
 		cw_debug_always();
 	}
@@ -404,7 +406,7 @@ int cw_chain_open(const char *setting, const struct cw_plugins *plugins, bool li
 		memcpy(copy, setting, size);
 		failures = add_policies(copy, plugins, &count);
 	}
-	if (lines && !cw_chain.shows_events) {
+	if (lines && !cw_chain_wants(CW_CHAIN_SHOWS_EVENTS)) {
 		put_policy(&cw_builtin_lines, cw_builtin_lines.name, "", CW_PLACE_LINES, NULL, 0);
 		cw_program_set_outer(CW_PLACE_LINES);
 	}

@@ -36,16 +36,20 @@ struct cw_policy {
 	char refusal[256];          /* what host->refuse said */
 };
 
+enum {
+	CW_CHAIN_ASKS = 1u << 0, /* admits or serves */
+	CW_CHAIN_SERVES = 1u << 1,
+	CW_CHAIN_BEFORE_FREE = 1u << 2,
+	CW_CHAIN_MEMORY_INFO = 1u << 3,
+	CW_CHAIN_SHOWS_EVENTS = 1u << 4, /* debug events that are not for its books alone */
+};
+
 struct cw_chain {
 	/* 0 before the opening and after the closing: then policies are not called. */
 	uint32_t count;
 	uint32_t first;   /* 0 while the program has set a handler, else `outer` */
 	uint32_t outer;   /* the outermost place that is taken, the program's aside */
-	bool asks_before; /* some policy admits or serves */
-	bool shows_events; /* some policy has debug events that are not for its books alone */
-	bool has_allocator;
-	bool has_before_free;
-	bool has_memory_info;
+	uint32_t wants;   /* CW_CHAIN_...: what some policy has; see cw_chain_wants */
 	struct cw_policy *policies;
 };
 
@@ -54,6 +58,12 @@ extern struct cw_chain cw_chain;
 static inline struct cw_thresholds *cw_list(struct cw_thresholds *const *list)
 {
 	return __atomic_load_n(list, __ATOMIC_ACQUIRE);
+}
+
+/* Relaxed: before the opening is done nothing comes of it, as there are no policies yet. */
+static inline bool cw_chain_wants(uint32_t what)
+{
+	return (__atomic_load_n(&cw_chain.wants, __ATOMIC_RELAXED) & what) != 0;
 }
 
 /* Acquire: the policies are complete before the count says so. */

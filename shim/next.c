@@ -241,14 +241,14 @@ bool cw_is_held(uint64_t pointer)
 {
 	struct cw_handle held;
 
-	return cw_chain.has_allocator && cw_handles_get(HELD_SPACE, pointer, &held);
+	return cw_chain_wants(CW_CHAIN_SERVES) && cw_handles_get(HELD_SPACE, pointer, &held);
 }
 
 bool cw_is_served(uint64_t pointer)
 {
 	struct cw_record found;
 
-	return cw_chain.has_allocator && cw_ledger_find(pointer, &found) &&
+	return cw_chain_wants(CW_CHAIN_SERVES) && cw_ledger_find(pointer, &found) &&
 	       cw_origin_get(found.origin)->policy != 0;
 }
 

@@ -223,7 +223,7 @@ CUresult cw_deallocate_detached(struct cw_request *request, const struct cw_reco
 
 	cw_facts_of(request, detached);
 	start(request);
-	if (CW_UNLIKELY(cw_chain.has_before_free)) {
+	if (CW_UNLIKELY(cw_chain_wants(CW_CHAIN_BEFORE_FREE))) {
 		request->before = cw_total_current(request->device, request->kind);
 		request->after = request->before;
 		cw_release_announce(request, 0);
@@ -266,7 +266,7 @@ CUresult cw_forget(struct cw_request *request)
 	}
 	cw_facts_of(request, &detached);
 	start(request);
-	if (CW_UNLIKELY(cw_chain.has_before_free)) {
+	if (CW_UNLIKELY(cw_chain_wants(CW_CHAIN_BEFORE_FREE))) {
 		request->before = cw_total_current(request->device, request->kind);
 		request->after = request->before;
 		cw_release_announce(request, 0);

@@ -95,7 +95,7 @@ void cw_plain_open(void)
 			__atomic_store_n(&total->band, first, __ATOMIC_RELAXED);
 		}
 	}
-	if (cw_chain.asks_before || cw_chain.has_before_free) {
+	if (cw_chain_wants(CW_CHAIN_ASKS | CW_CHAIN_BEFORE_FREE)) {
 		cw_plain_set(CW_PLAIN_ASKS);
 	}
 	if (!cw_config.driver_off) {

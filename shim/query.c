@@ -11,7 +11,8 @@ static uint64_t totals_told[CW_TOTAL_DEVICES];
 
 bool cw_query_wanted(void)
 {
-	return cw_ready() && CW_UNLIKELY(cw_chain.has_memory_info) && cw_chain_count() != 0 &&
+	return cw_ready() && CW_UNLIKELY(cw_chain_wants(CW_CHAIN_MEMORY_INFO)) &&
+	       cw_chain_count() != 0 &&
 	       cw_thread.in_callback == 0;
 }
 

@@ -222,7 +222,7 @@ static bool is_servable(const struct cw_request *request, const struct cw_alone 
 
 	return context != NULL && arguments->pitch == NULL && arguments->pitched == NULL &&
 	       arguments->flags == plain &&
-	       (!cw_chain.has_allocator || cw_primary_is_active(request->device));
+	       (!cw_chain_wants(CW_CHAIN_SERVES) || cw_primary_is_active(request->device));
 }
 
 cudaError_t cw_alone_allocate(enum cw_hook_id hook, const void *site, void *real,
