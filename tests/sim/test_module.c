@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Modules, launches and advice: what clients need on their way to memory. */
+#include <string.h>
+
 #include "test.h"
 
 static CUcontext ctx;
@@ -52,6 +54,42 @@ static void test_modules(void **state)
 	assert_ptr_equal(f, g);
 	OK(cuLibraryUnload(lib));
 	assert_int_equal(D_USED(0), 0);
+}
+
+/* An image that ends without a NUL, as PTX may be handed to the linker, and one of another kind. */
+static void test_link(void **state)
+{
+	char more[] = ".global .f64 weight[3];!";
+	char object[] = "\177ELF";
+	CUlinkState link;
+	CUmodule m;
+	CUdeviceptr p;
+	size_t size = 0;
+	void *image;
+
+	(void)state;
+	OK(cuLinkCreate(0, NULL, NULL, &link));
+	OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)ptx, sizeof(ptx), "a", 0, NULL,
+			 NULL));
+	OK(cuLinkAddData(link, CU_JIT_INPUT_OBJECT, object, sizeof(object), "b", 0, NULL, NULL));
+	OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, more, sizeof(more) - 2, "c", 0, NULL, NULL));
+	FAILS(CUDA_ERROR_INVALID_VALUE,
+	      cuLinkAddData(link, CU_JIT_INPUT_PTX, NULL, 1, "d", 0, NULL, NULL));
+	OK(cuLinkComplete(link, &image, &size));
+	assert_int_equal(size, strlen(image) + 1);
+	assert_null(strchr(image, '!'));
+	OK(cuModuleLoadData(&m, image));
+	OK(cuLinkDestroy(link));
+	FAILS(CUDA_ERROR_INVALID_HANDLE, cuLinkComplete(link, &image, &size));
+	OK(cuModuleGetGlobal(&p, &size, m, "table"));
+	assert_int_equal(size, 64);
+	OK(cuModuleGetGlobal(&p, &size, m, "weight"));
+	assert_int_equal(size, 24);
+	OK(cuModuleUnload(m));
+	OK(cuLinkCreate(0, NULL, NULL, &link));
+	OK(cuLinkComplete(link, &image, &size)); /* of nothing: an empty program */
+	assert_int_equal(size, strlen(image) + 1);
+	OK(cuLinkDestroy(link));
 }
 
 static void test_launch_in_capture(void **state)
@@ -107,6 +145,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_modules),
+		cmocka_unit_test(test_link),
 		cmocka_unit_test(test_launch_in_capture),
 		cmocka_unit_test(test_advice),
 	};

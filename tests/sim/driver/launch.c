@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels are launched and do nothing; what is asked about them has one answer for all. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
+
+/* What the JIT linker makes; it is gone with the link. */
+struct program {
+	struct sim_obj obj;
+	char *text;
+	size_t size;
+};
 
 static bool is_kernel(const void *f)
 {
@@ -128,12 +136,12 @@ static CUresult clusters(int *ret, const void *f, int n)
 /* The linker takes anything and makes an empty program of it. */
 static CUresult link_create(CUlinkState *ret)
 {
-	struct sim_obj *o = ret != NULL ? sim_obj_new(SIM_RESOURCE) : NULL;
+	struct program *p = ret != NULL ? sim_obj_new(SIM_RESOURCE) : NULL;
 
-	if (o == NULL) {
+	if (p == NULL) {
 		return ret == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	*ret = (CUlinkState)o;
+	*ret = (CUlinkState)p;
 	return CUDA_SUCCESS;
 }
 
@@ -142,29 +150,59 @@ static CUresult link_known(CUlinkState h)
 	return sim_obj_get(h, SIM_RESOURCE) != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
+/* PTX is put behind what is there, so that the globals it declares are found; other kinds of input
+ * have none that could be. */
+static CUresult link_add(CUlinkState h, CUjitInputType type, const char *data, size_t size)
+{
+	struct program *p = sim_obj_get(h, SIM_RESOURCE);
+	char *text;
+
+	if (p == NULL || data == NULL) {
+		return p == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
+	}
+	if (type != CU_JIT_INPUT_PTX) {
+		return CUDA_SUCCESS;
+	}
+	size = strnlen(data, size);
+	text = realloc(p->text, p->size + size + 2);
+	if (text == NULL) {
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	memcpy(text + p->size, data, size);
+	memcpy(text + p->size + size, "\n", 2);
+	p->text = text;
+	p->size += size + 1;
+	return CUDA_SUCCESS;
+}
+
 static CUresult link_complete(CUlinkState h, void **image, size_t *size)
 {
 	static char empty[] = "// an empty program\n.version 8.0\n.target sm_90\n"
 			      ".address_size 64\n";
-	CUresult r = link_known(h);
+	struct program *p = sim_obj_get(h, SIM_RESOURCE);
 
-	if (r == CUDA_SUCCESS && image != NULL) {
-		*image = empty;
+	if (p == NULL) {
+		return CUDA_ERROR_INVALID_HANDLE;
 	}
-	if (r == CUDA_SUCCESS && size != NULL) {
-		*size = sizeof(empty);
+	if (image != NULL) {
+		*image = p->text != NULL ? p->text : empty;
 	}
-	return r;
+	if (size != NULL) {
+		*size = p->text != NULL ? p->size + 1 : sizeof(empty);
+	}
+	return CUDA_SUCCESS;
 }
 
 static CUresult link_destroy(CUlinkState h)
 {
-	CUresult r = link_known(h);
+	struct program *p = sim_obj_get(h, SIM_RESOURCE);
 
-	if (r == CUDA_SUCCESS) {
-		sim_obj_free((struct sim_obj *)h);
+	if (p == NULL) {
+		return CUDA_ERROR_INVALID_HANDLE;
 	}
-	return r;
+	free(p->text);
+	sim_obj_free(&p->obj);
+	return CUDA_SUCCESS;
 }
 
 #define DIMS                                                                                       \
@@ -227,11 +265,11 @@ SIM_API(cuLinkCreate, (unsigned int n, CUjit_option *options, void **values, CUl
 SIM_API(cuLinkAddData_v2,
 	(CUlinkState link, CUjitInputType type, void *data, size_t size, const char *name,
 	 unsigned int n, CUjit_option *options, void **values),
-	(link, type, size, n), (0), link_known(link))
+	(link, type, size, n), (0), link_add(link, type, data, size))
 SIM_API(cuLinkAddData,
 	(CUlinkState link, CUjitInputType type, void *data, size_t size, const char *name,
 	 unsigned int n, CUjit_option *options, void **values),
-	(link, type, size, n), (0), link_known(link))
+	(link, type, size, n), (0), link_add(link, type, data, size))
 SIM_API(cuLinkAddFile_v2,
 	(CUlinkState link, CUjitInputType type, const char *path, unsigned int n,
 	 CUjit_option *options, void **values),
