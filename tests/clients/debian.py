@@ -79,17 +79,17 @@ class Case(unittest.TestCase):
                          (plain.status, plain.out, plain.said))
 
 
-def main(program, version, plugin=None):
+def main(program, version, files=(), setup="scripts/setup"):
     """Runs the tests of a program that says it is of this version, which is Debian 12's: another
-    one allocates otherwise. The plug-in is a file, as for glob."""
+    one allocates otherwise. What else must be there are files, as for glob."""
     said = ""
     if shutil.which(program):
         ask = "-version" if program == "ffmpeg" else "--version"
         said = subprocess.run([program, ask], text=True, capture_output=True, check=False).stdout
+    lacking = [pattern for pattern in files if not glob.glob(pattern)]
     if not re.search(re.escape(version) + r"\b", said):
-        print(f"{version} is not installed, see scripts/setup")
-        sys.exit(77)
-    if plugin and not glob.glob(plugin):
-        print(f"{plugin} is not installed, see scripts/setup")
+        lacking.append(f"{program}, {version},")
+    if lacking:
+        print(*lacking, f"is not installed, see {setup}")
         sys.exit(77)
     unittest.main()

@@ -120,4 +120,4 @@ class Ffmpeg(debian.Case):
 
 
 if __name__ == "__main__":
-    debian.main("ffmpeg", "ffmpeg version 5.1")
+    debian.main("ffmpeg", "version 5.1")

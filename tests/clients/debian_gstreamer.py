@@ -101,5 +101,4 @@ class GStreamer(debian.Case):
 
 
 if __name__ == "__main__":
-    debian.main("gst-launch-1.0", "gst-launch-1.0 version 1.22",
-                "/usr/lib/*/gstreamer-1.0/libgstnvcodec.so")
+    debian.main("gst-launch-1.0", "version 1.22", ["/usr/lib/*/gstreamer-1.0/libgstnvcodec.so"])
