@@ -88,8 +88,8 @@ def main(program, version, files=(), setup="scripts/setup"):
         said = subprocess.run([program, ask], text=True, capture_output=True, check=False).stdout
     lacking = [pattern for pattern in files if not glob.glob(pattern)]
     if not re.search(re.escape(version) + r"\b", said):
-        lacking.append(f"{program}, {version},")
+        lacking.append(f"{program} ({version})")
     if lacking:
-        print(*lacking, f"is not installed, see {setup}")
+        print(f"not installed, see {setup}:", *lacking)
         sys.exit(77)
     unittest.main()
