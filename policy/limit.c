@@ -194,6 +194,25 @@ const struct cuweir_policy cuweir_policy_entry = {
 /* The budgets are set, and no other process counts: the shim needs nobody to ask. */
 static const struct cuweir_policy set_and_alone = { FACTS };
 
+static int open_shared(struct limit *limit)
+{
+	char text[512];
+	char line[600];
+	if ((limit->host->flags & CUWEIR_HOST_TRIAL) != 0) {
+		return shared_check(limit->shared_name, text, sizeof(text)) == 0 ?
+			       CUWEIR_SUCCESS :
+			       limit->host->refuse(limit->host, text);
+	}
+	if (shared_open(&limit->shared, limit->shared_name, text, sizeof(text)) != 0) {
+		return limit->host->refuse(limit->host, text);
+	}
+	if (text[0] != '\0') {
+		snprintf(line, sizeof(line), "cuweir[%d]: limit: %s", (int)getpid(), text);
+		limit->host->log(limit->host, line);
+	}
+	return CUWEIR_SUCCESS;
+}
+
 static int open_limit(const struct cuweir_host *host, const char *arguments, void **ret_state)
 {
 	struct limit *limit = calloc(1, sizeof(*limit));
@@ -205,14 +224,7 @@ static int open_limit(const struct cuweir_host *host, const char *arguments, voi
 		status = limit_set_budgets(limit, false);
 	}
 	if (status == CUWEIR_SUCCESS && limit->shared_name[0] != '\0') {
-		char reason[512];
-		int opened = (host->flags & CUWEIR_HOST_TRIAL) != 0 ?
-				     shared_check(limit->shared_name, reason, sizeof(reason)) :
-				     shared_open(&limit->shared, limit->shared_name, reason,
-						 sizeof(reason));
-		if (opened != 0) {
-			status = host->refuse(host, reason);
-		}
+		status = open_shared(limit);
 	}
 	if (status != CUWEIR_SUCCESS) {
 		free(limit);

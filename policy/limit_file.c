@@ -2,6 +2,7 @@
 #include "limit_file.h"
 
 #include "../shim/quiet_write.h"
+#include "limit_directory.h"
 #include "old_glibc.h"
 
 #include <errno.h>
@@ -31,46 +32,6 @@ bool shared_name_is_good(const char *name, size_t length)
 	return true;
 }
 
-/* A directory that nobody but the user can write to; no link. -1 with errno. */
-static int open_directory(const char *path)
-{
-	struct stat status;
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0) {
-		return -1;
-	}
-	if (old_fstat(fd, &status) != 0 || status.st_uid != geteuid() ||
-	    (status.st_mode & 077) != 0) {
-		close(fd);
-		errno = EPERM;
-		return -1;
-	}
-	return fd;
-}
-
-/* The user's runtime directory, or one in /tmp that stands for it and is made if `make`. */
-static int open_runtime_directory(bool make, char *ret_path, size_t size)
-{
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
-	if (runtime != NULL && runtime[0] == '/') {
-		snprintf(ret_path, size, "%s", runtime);
-		int fd = open_directory(ret_path);
-		if (fd >= 0) {
-			return fd;
-		}
-	}
-	snprintf(ret_path, size, "/run/user/%u", (unsigned int)geteuid());
-	int fd = open_directory(ret_path);
-	if (fd >= 0) {
-		return fd;
-	}
-	snprintf(ret_path, size, "/tmp/cuweir-%u", (unsigned int)geteuid());
-	if (make && mkdir(ret_path, 0700) != 0 && errno != EEXIST) {
-		return -1;
-	}
-	return open_directory(ret_path);
-}
-
 static int open_file(int directory, const char *name, bool make)
 {
 	struct stat status;
@@ -90,10 +51,11 @@ static int open_file(int directory, const char *name, bool make)
 	return fd;
 }
 
+/* Zeros where it cannot be read: no /proc, or no descriptor is left. */
 static void read_boot(char boot[40])
 {
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 	memset(boot, 0, 40);
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		if (read(fd, boot, 36) != 36) {
 			memset(boot, 0, 40);
@@ -118,15 +80,44 @@ static int begin(struct shared_file *file, const char boot[40])
 	return error;
 }
 
+/* Whether the file was made in this boot, as far as that is known. */
+static bool is_of_boot(const struct shared_file *file, const char boot[40])
+{
+	return boot[0] == '\0' || file->boot[0] == '\0' ||
+	       memcmp(file->boot, boot, sizeof(file->boot)) == 0;
+}
+
+/*
+ * A file that is in use is never begun anew, whoever cannot read the boot's id: who has joined
+ * without knowing it leaves zeros, so that nobody takes the file for one of another boot, and the
+ * next who knows it fills it in.
+ */
+static int begin_or_join(struct shared_file *file, const char boot[40], bool make)
+{
+	static const char nothing[8];
+	if (memcmp(file->magic, nothing, sizeof(magic)) == 0) {
+		return make ? begin(file, boot) : 0;
+	}
+	if (memcmp(file->magic, magic, sizeof(magic)) != 0 || file->size != sizeof(*file)) {
+		return EPROTO;
+	}
+	if (!make) {
+		return 0;
+	}
+	if (!is_of_boot(file, boot)) {
+		return begin(file, boot);
+	}
+	memcpy(file->boot, boot, sizeof(file->boot));
+	return 0;
+}
+
 /*
  * 0, or an errno; EPROTO for a file of another kind. Who begins it has it locked. Without `make`
  * one that is to be begun is left alone.
  */
-static int map(int fd, bool make, struct shared_file **ret_file)
+static int map(int fd, const char boot[40], bool make, struct shared_file **ret_file)
 {
 	struct stat status;
-	char boot[40];
-	read_boot(boot);
 	if (old_fstat(fd, &status) != 0) {
 		return errno;
 	}
@@ -146,13 +137,7 @@ static int map(int fd, bool make, struct shared_file **ret_file)
 	if (file == MAP_FAILED) {
 		return errno;
 	}
-	static const char nothing[8];
-	if (memcmp(file->magic, nothing, sizeof(magic)) == 0 ||
-	    memcmp(file->boot, boot, sizeof(boot)) != 0) {
-		error = make ? begin(file, boot) : 0;
-	} else if (memcmp(file->magic, magic, sizeof(magic)) != 0 || file->size != sizeof(*file)) {
-		error = EPROTO;
-	}
+	error = begin_or_join(file, boot, make);
 	if (error != 0) {
 		munmap(file, sizeof(*file));
 		return error;
@@ -161,28 +146,41 @@ static int map(int fd, bool make, struct shared_file **ret_file)
 	return 0;
 }
 
-static uint64_t pid_namespace(void)
+static const char *want_of(int error)
 {
-	struct stat status;
-	return old_stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
+	switch (error) {
+	case EPROTO:
+		return "it removed when no process uses it";
+	case EMFILE:
+	case ENFILE:
+		return "two descriptors that are free at the first CUDA call";
+	case ENOMEM:
+	case ENOSPC:
+		return "more room";
+	default:
+		return "a directory and a file of this user's, without links, that nobody else may "
+		       "use";
+	}
 }
 
-struct shared_file *shared_file_map(const char *name, bool make, uint64_t *ret_namespace,
-				    char *ret_reason, size_t size)
+int shared_file_map(const char *name, bool make, struct shared_file **ret_file, char *ret_text,
+		    size_t size)
 {
-	char directory[256];
+	struct limit_directory directory;
+	char boot[40];
 	char text[80];
-	struct shared_file *file = NULL;
 	int error = 0;
-	int directory_fd = open_runtime_directory(make, directory, sizeof(directory));
+	*ret_file = NULL;
+	ret_text[0] = '\0';
+	read_boot(boot); /* before the others take the last descriptors */
+	int directory_fd = limit_directory_open(make, &directory);
 	int fd = directory_fd >= 0 ? open_file(directory_fd, name, make) : -1;
-	ret_reason[0] = '\0';
 	if (fd < 0) {
 		error = errno == ENOENT && !make ? 0 : errno;
 	} else {
 		while (flock(fd, LOCK_EX) != 0 && errno == EINTR) {
 		}
-		error = map(fd, make, &file);
+		error = map(fd, boot, make, ret_file);
 		flock(fd, LOCK_UN);
 		close(fd);
 	}
@@ -190,15 +188,16 @@ struct shared_file *shared_file_map(const char *name, bool make, uint64_t *ret_n
 		close(directory_fd);
 	}
 	if (error != 0) {
-		snprintf(ret_reason, size, "shared=%s: %s/cuweir-limit-%s: %s; want %s", name,
-			 directory, name,
+		snprintf(ret_text, size, "shared=%s: %.200s/cuweir-limit-%s: %s; want %s", name,
+			 directory.path, name,
 			 error == EPROTO ? "of another version, or damaged" :
 					   strerror_r(error, text, sizeof(text)),
-			 error == EPROTO ? "it removed when no process uses it" :
-					   "a directory and a file of this user's, without links, that "
-					   "nobody else may use");
-		return NULL;
+			 want_of(error));
+		return -1;
 	}
-	*ret_namespace = pid_namespace();
-	return file;
+	if (directory.note[0] != '\0') {
+		snprintf(ret_text, size, "shared=%s: %.200s; the file is in %.100s", name,
+			 directory.note, directory.path);
+	}
+	return 0;
 }

@@ -22,7 +22,7 @@ struct shared_file {
 	char magic[8];     /* written last, when the rest is there */
 	uint32_t size;     /* of this struct: programs of 32 and 64 bits differ */
 	uint32_t used;     /* places that were ever used */
-	char boot[40];     /* the lock of another boot may be held for ever */
+	char boot[40];     /* the lock of another boot may be held for ever; zeros: not known */
 	pthread_mutex_t lock;
 	uint32_t devices;
 	uint32_t reserved;
@@ -31,10 +31,10 @@ struct shared_file {
 };
 
 /*
- * Maps the file, which is made where it is not there, if `make`. *ret_namespace is that of this
- * process's id. NULL with the reason written, "" where there is nothing and nothing was made.
+ * Maps the file, which is made where it is not there, if `make`; *ret_file is NULL where it was
+ * not. 0, and ret_text is a line that is to be told, or ""; -1 with the reason in it.
  */
-struct shared_file *shared_file_map(const char *name, bool make, uint64_t *ret_namespace,
-				    char *ret_reason, size_t size);
+int shared_file_map(const char *name, bool make, struct shared_file **ret_file, char *ret_text,
+		    size_t size);
 
 #endif

@@ -275,22 +275,28 @@ int shared_device(struct shared *shared, const unsigned char identity[16])
 	return device;
 }
 
+static uint64_t pid_namespace(void)
+{
+	struct stat status;
+	return old_stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
+}
+
 int shared_check(const char *name, char *ret_reason, size_t size)
 {
-	uint64_t namespace = 0;
-	struct shared_file *file = shared_file_map(name, false, &namespace, ret_reason, size);
+	struct shared_file *file = NULL;
+	int result = shared_file_map(name, false, &file, ret_reason, size);
 	if (file != NULL) {
 		munmap(file, sizeof(*file));
 	}
-	return ret_reason[0] == '\0' ? 0 : -1;
+	return result;
 }
 
-int shared_open(struct shared *shared, const char *name, char *ret_reason, size_t size)
+int shared_open(struct shared *shared, const char *name, char *ret_text, size_t size)
 {
-	shared->file = shared_file_map(name, true, &shared->namespace, ret_reason, size);
-	if (shared->file == NULL) {
+	if (shared_file_map(name, true, &shared->file, ret_text, size) != 0) {
 		return -1;
 	}
+	shared->namespace = pid_namespace();
 	bool good = lock(shared);
 	if (good) {
 		clear_dead(shared);
@@ -298,7 +304,7 @@ int shared_open(struct shared *shared, const char *name, char *ret_reason, size_
 		unlock(shared);
 	}
 	if (!good) {
-		snprintf(ret_reason, size,
+		snprintf(ret_text, size,
 			 "shared=%s: no place in its file for one more process, or a stopped "
 			 "process holds its lock; want another name",
 			 name);

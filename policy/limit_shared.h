@@ -37,8 +37,8 @@ bool shared_name_is_good(const char *name, size_t length);
 /* Whether it could be opened, as far as that is known without making anything. 0, or -1. */
 int shared_check(const char *name, char *ret_reason, size_t size);
 
-/* 0, or -1 with the reason written. */
-int shared_open(struct shared *shared, const char *name, char *ret_reason, size_t size);
+/* 0, and ret_text is a line that is to be told, or ""; or -1 with the reason in it. */
+int shared_open(struct shared *shared, const char *name, char *ret_text, size_t size);
 
 /* The number of the device in the file, by what identifies it; -1 where there is no room. */
 int shared_device(struct shared *shared, const unsigned char identity[16]);

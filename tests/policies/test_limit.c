@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy `limit` by value: P-33, P-34, and what a process of its own shares with nobody. */
+/* The policy `limit` by value: P-33, P-34. */
 #include "test_main.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
-
-static char directory[] = "/tmp/cuweir-limit-XXXXXX";
 
 static struct {
 	bool initialized;
@@ -38,18 +31,11 @@ static int total_mem(size_t *bytes, int device)
 				     CUWEIR_ERROR_INVALID_DEVICE;
 }
 
-static int uuid(unsigned char identity[16], int device)
-{
-	memset(identity, device + 1, 16);
-	return CUWEIR_SUCCESS;
-}
-
 static void *find_driver(const char *symbol)
 {
 	return strcmp(symbol, "cuInit") == 0		  ? (void *)init :
 	       strcmp(symbol, "cuDeviceGetCount") == 0	  ? (void *)get_count :
 	       strcmp(symbol, "cuDeviceTotalMem_v2") == 0 ? (void *)total_mem :
-	       strcmp(symbol, "cuDeviceGetUuid_v2") == 0  ? (void *)uuid :
 							    NULL;
 }
 
@@ -241,163 +227,10 @@ static void test_memory_info(void **state)
 	check_info(ask(limit, 0, 0, 24 * GIB), 0, 8 * GIB);
 }
 
-/* ---- shared, in one process --------------------------------------------------------------- */
-
-static int attempt(void *limit, uint64_t size, uint32_t flags)
-{
-	struct cuweir_event event = fake_event(size, 0, 0);
-	event.flags = flags;
-	return policy->admit(limit, &event);
-}
-
-static void end(void *limit, uint64_t size, uint64_t charged, bool success)
-{
-	struct cuweir_event event = fake_event(size, 0, 0);
-	event.charged = charged;
-	if (success) {
-		policy->on_allocated(limit, size, &event);
-	} else {
-		event.status = CUWEIR_ERROR_OUT_OF_MEMORY;
-		policy->on_alloc_failed(limit, &event);
-	}
-}
-
-static void give_back(void *limit, uint64_t charged)
-{
-	struct cuweir_event event = fake_free_event(charged, (void *)0x10, 0);
-	policy->on_deallocated(limit, charged, &event);
-}
-
-static uint64_t used(void *limit)
-{
-	return 1000 - ask(limit, 0, 5000, 5000).free_bytes;
-}
-
-static void test_claims(void **state)
-{
-	struct fake_host fake;
-	void *limit = open_limit(&fake, "1000,shared=claims");
-	assert_int_equal(attempt(limit, 600, 0), 0);
-	assert_int_equal(used(limit), 600); /* before the driver is asked */
-	end(limit, 600, 600, true);
-	assert_int_equal(attempt(limit, 401, 0), CUWEIR_ERROR_OUT_OF_MEMORY);
-	end(limit, 401, 401, false);
-	assert_int_equal(used(limit), 600);
-	assert_int_equal(attempt(limit, 400, 0), 0); /* inclusive */
-	end(limit, 400, 400, false); /* the driver has none */
-	assert_int_equal(used(limit), 600);
-	/* An attempt that was tried again from outside is claimed once. */
-	assert_int_equal(attempt(limit, 400, 0), 0);
-	assert_int_equal(attempt(limit, 400, 0), 0);
-	end(limit, 400, 400, true);
-	assert_int_equal(used(limit), 1000);
-	give_back(limit, 400);
-	/* Asked after a failure, it has given its claim back, and says no. */
-	struct cuweir_event event = fake_event(300, 0, 0);
-	assert_int_equal(policy->admit(limit, &event), 0);
-	assert_false(policy->on_alloc_failure(limit, 300, 0, &event));
-	assert_int_equal(used(limit), 600);
-	/* Within a callback during an attempt: both are kept apart. */
-	assert_int_equal(attempt(limit, 100, 0), 0);
-	assert_int_equal(attempt(limit, 50, CUWEIR_EVENT_NESTED), 0);
-	assert_int_equal(used(limit), 750);
-	event = fake_event(50, 0, 0);
-	event.flags = CUWEIR_EVENT_NESTED;
-	policy->on_alloc_failed(limit, &event);
-	assert_int_equal(used(limit), 700);
-	end(limit, 100, 160, true); /* pitched: larger than was asked for */
-	assert_int_equal(used(limit), 760);
-	give_back(limit, 160);
-	give_back(limit, 600);
-	give_back(limit, 5000); /* P-30: never below 0 */
-	assert_int_equal(used(limit), 0);
-	/* Other kinds, and devices without a limit. */
-	event = fake_event(5000, 0, 0);
-	event.kind = CUWEIR_KIND_HOST;
-	assert_int_equal(policy->admit(limit, &event), 0);
-	assert_int_equal(attempt(limit, UINT64_MAX, 0), CUWEIR_ERROR_OUT_OF_MEMORY); /* */
-}
-
-/* The same name is the same sum, by the identity of the device; another name another one. */
-static void test_names_and_devices(void **state)
-{
-	struct fake_host fake, other;
-	void *limit = open_limit(&fake, "1000,shared=same");
-	void *again = open_limit(&other, "1000,shared=same");
-	void *apart = open_limit(&other, "1000,shared=apart");
-	attempt(limit, 700, 0);
-	end(limit, 700, 700, true);
-	assert_int_equal(used(again), 700);
-	assert_int_equal(used(apart), 0);
-	assert_int_equal(ask(again, 1, 5000, 5000).free_bytes, 1000);
-	give_back(again, 700);
-	assert_int_equal(used(limit), 0);
-}
-
-/* Nobody else's files, and no links. */
-static void test_file(void **state)
-{
-	char path[200];
-	char target[200];
-	struct stat status;
-	struct fake_host fake;
-	open_limit(&fake, "1000,shared=mode");
-	snprintf(path, sizeof(path), "%s/cuweir-limit-mode", directory);
-	assert_int_equal(stat(path, &status), 0);
-	assert_int_equal(status.st_mode & 07777, 0600);
-	snprintf(target, sizeof(target), "%s/cuweir-limit-link", directory);
-	assert_int_equal(symlink(path, target), 0);
-	assert_non_null(strstr(fake_open_refused(&fake, policy, "1000,shared=link"),
-			       "cuweir-limit-link: Too many levels of symbolic links; want a "
-			       "directory and a file of this user's"));
-	assert_int_equal(unlink(target), 0);
-	assert_int_equal(link(path, target), 0);
-	assert_non_null(strstr(fake_open_refused(&fake, policy, "1000,shared=link"),
-			       "Operation not permitted"));
-	assert_int_equal(unlink(target), 0);
-	assert_int_equal(chmod(path, 0620), 0);
-	assert_non_null(strstr(fake_open_refused(&fake, policy, "1000,shared=mode"),
-			       "Operation not permitted"));
-	FILE *file = fopen(target, "w");
-	fputs("something else", file);
-	fclose(file);
-	chmod(target, 0600);
-	assert_non_null(strstr(fake_open_refused(&fake, policy, "1000,shared=link"),
-			       "of another version, or damaged; want it removed"));
-	/* A directory that others may write to is not used. */
-	assert_int_equal(chmod(directory, 0770), 0);
-	open_limit(&fake, "1000,shared=elsewhere");
-	snprintf(path, sizeof(path), "%s/cuweir-limit-elsewhere", directory);
-	assert_int_equal(access(path, F_OK), -1);
-	assert_int_equal(chmod(directory, 0700), 0);
-	snprintf(path, sizeof(path), "/run/user/%u/cuweir-limit-elsewhere", geteuid());
-	snprintf(target, sizeof(target), "/tmp/cuweir-%u/cuweir-limit-elsewhere", geteuid());
-	assert_true(unlink(path) == 0 || unlink(target) == 0);
-}
-
-static int set_up(void **state)
-{
-	return mkdtemp(directory) != NULL && setenv("XDG_RUNTIME_DIR", directory, 1) == 0 ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	static const char *const names[] = { "claims", "same", "apart", "mode", "link" };
-	char path[200];
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(path, sizeof(path), "%s/cuweir-limit-%s", directory, names[i]);
-		unlink(path);
-	}
-	return rmdir(directory);
-}
-
-TEST_MAIN_WITH(set_up, tear_down,
+TEST_MAIN(
 	cmocka_unit_test(test_forms),
 	cmocka_unit_test(test_refusals),
 	cmocka_unit_test(test_missing_device),
 	cmocka_unit_test(test_driver_not_initialized),
 	cmocka_unit_test(test_percent_later),
-	cmocka_unit_test(test_memory_info),
-	cmocka_unit_test(test_claims),
-	cmocka_unit_test(test_names_and_devices),
-	cmocka_unit_test(test_file));
+	cmocka_unit_test(test_memory_info));

@@ -8,17 +8,14 @@
  */
 #include "test_main.h"
 
-#include "../../policy/limit_file.h"
+#include "test_limit_start.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,8 +24,6 @@
 #define THREADS 2
 #define LIMIT 1000
 #define BLOCKS 8
-
-static char directory[] = "/tmp/cuweir-shared-XXXXXX";
 
 struct truth {
 	atomic_ullong bytes[WORKERS];
@@ -209,106 +204,19 @@ static void test_claims_of_the_dead(void **state)
 	waitpid(child, &status, 0);
 }
 
-static void *claim(void *limit)
-{
-	struct cuweir_event event = fake_event(10, 0, 0);
-	return policy->admit(limit, &event) == CUWEIR_SUCCESS ? limit : NULL;
-}
-
-static struct shared_file *map_file(void)
-{
-	char path[200];
-	snprintf(path, sizeof(path), "%s/cuweir-limit-kill", directory);
-	int fd = open(path, O_RDWR | O_CLOEXEC);
-	void *file = mmap(NULL, sizeof(struct shared_file), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			  0);
-	close(fd);
-	assert_ptr_not_equal(file, MAP_FAILED);
-	return file;
-}
-
-/* Killed with the lock held: two that wait for it get it, one after the other. */
-static void test_lock_of_the_dead(void **state)
-{
-	struct fake_host fake;
-	fake_host_init(&fake);
-	fake.budget_status = CUWEIR_SUCCESS;
-	void *limit = fake_open(&fake, policy, "1000,shared=kill");
-	struct shared_file *file = map_file();
-	struct cuweir_event event = fake_event(10, 0, 0);
-	pid_t child = fork();
-	if (child == 0) {
-		pthread_mutex_lock(&file->lock);
-		raise(SIGSTOP);
-	}
-	int status;
-	waitpid(child, &status, WUNTRACED);
-	assert_true(WIFSTOPPED(status));
-	pthread_t threads[2];
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(pthread_create(&threads[i], NULL, claim, limit), 0);
-	}
-	usleep(200 * 1000); /* both wait: nothing but the lock orders what they do next */
-	kill(child, SIGKILL);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	for (int i = 0; i < 2; i++) {
-		void *result = NULL;
-		pthread_join(threads[i], &result);
-		assert_ptr_equal(result, limit);
-		policy->on_alloc_failed(limit, &event);
-	}
-	munmap(file, sizeof(*file));
-}
-
-/* Out of descriptors nobody's start can be read, and whoever is there still counts. */
-static void test_without_descriptors(void **state)
-{
-	struct fake_host fake;
-	fake_host_init(&fake);
-	fake.budget_status = CUWEIR_SUCCESS;
-	void *limit = fake_open(&fake, policy, "1000,shared=kill");
-	struct cuweir_event event = fake_event(600, 0, 0);
-	pid_t child = fork();
-	if (child == 0) {
-		_exit(policy->admit(limit, &event) == CUWEIR_SUCCESS ? raise(SIGSTOP) : 1);
-	}
-	int status;
-	waitpid(child, &status, WUNTRACED);
-	assert_true(WIFSTOPPED(status));
-	struct rlimit old;
-	getrlimit(RLIMIT_NOFILE, &old);
-	struct rlimit none = { 0, old.rlim_max };
-	setrlimit(RLIMIT_NOFILE, &none);
-	int refused = policy->admit(limit, &event);
-	kill(child, SIGKILL);
-	waitpid(child, &status, 0);
-	int admitted = policy->admit(limit, &event);
-	setrlimit(RLIMIT_NOFILE, &old);
-	assert_int_equal(refused, CUWEIR_ERROR_OUT_OF_MEMORY);
-	assert_int_equal(admitted, CUWEIR_SUCCESS);
-	policy->on_alloc_failed(limit, &event);
-}
-
 static int set_up(void **state)
 {
 	truth = mmap(NULL, sizeof(*truth), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
-	return truth != MAP_FAILED && mkdtemp(directory) != NULL &&
-			       setenv("XDG_RUNTIME_DIR", directory, 1) == 0 ?
-		       0 :
-		       -1;
+	return truth != MAP_FAILED ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
-	char path[200];
-	snprintf(path, sizeof(path), "%s/cuweir-limit-kill", directory);
-	unlink(path);
-	return rmdir(directory);
+	static const char *const names[] = { "kill" };
+	return remove_files(names, 1);
 }
 
 TEST_MAIN_WITH(set_up, tear_down,
 	cmocka_unit_test(test_killed_and_started_anew),
-	cmocka_unit_test(test_claims_of_the_dead),
-	cmocka_unit_test(test_lock_of_the_dead),
-	cmocka_unit_test(test_without_descriptors));
+	cmocka_unit_test(test_claims_of_the_dead));

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file of limit:shared=: where it lies, when it is begun anew, and who in it still lives. */
+#include "test_main.h"
+
+#include "test_limit_start.h"
+
+#include "../../policy/limit_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+enum { ADMITTED, REFUSED, NOT_OPEN, NOT_HERE = 77 };
+
+static void *open_limit(struct fake_host *fake, const char *arguments)
+{
+	fake_host_init(fake);
+	fake->budget_status = CUWEIR_SUCCESS;
+	return fake_open(fake, policy, arguments);
+}
+
+/* Nothing of cmocka's: this is for children. */
+static int take(struct fake_host *fake, void **ret_limit)
+{
+	struct cuweir_event event = fake_event(600, 0, 0);
+	fake_host_init(fake);
+	fake->budget_status = CUWEIR_SUCCESS;
+	if (policy->open(&fake->host, "1000,shared=file", ret_limit) != CUWEIR_SUCCESS) {
+		return NOT_OPEN;
+	}
+	return policy->admit(*ret_limit, &event) == CUWEIR_SUCCESS ? ADMITTED : REFUSED;
+}
+
+/* A process that has 600 and stands still. */
+static pid_t start_holder(void)
+{
+	struct fake_host fake;
+	void *limit = NULL;
+	int status;
+	pid_t child = fork();
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(take(&fake, &limit) == ADMITTED ? raise(SIGSTOP) : 1);
+	}
+	waitpid(child, &status, WUNTRACED);
+	assert_true(WIFSTOPPED(status));
+	return child;
+}
+
+static void end_holder(pid_t child)
+{
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+/* What a process that wants 600 gets, after `prepare`. */
+static int ask_after(int (*prepare)(void))
+{
+	struct fake_host fake;
+	void *limit = NULL;
+	int status;
+	pid_t child = fork();
+	if (child == 0) {
+		int prepared = prepare != NULL ? prepare() : 0;
+		_exit(prepared != 0 ? prepared : take(&fake, &limit));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static struct shared_file *map_file(void)
+{
+	int fd = open(path_of("file"), O_RDWR | O_CLOEXEC);
+	void *file = mmap(NULL, sizeof(struct shared_file), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			  0);
+	close(fd);
+	assert_ptr_not_equal(file, MAP_FAILED);
+	return file;
+}
+
+static struct shared_place *place_of(struct shared_file *file, pid_t pid)
+{
+	for (uint32_t i = 0; i < file->used; i++) {
+		if (file->places[i].pid == pid) {
+			return &file->places[i];
+		}
+	}
+	return NULL;
+}
+
+static int leave_descriptors(unsigned int count)
+{
+	int next = dup(0);
+	for (int fd = next; fd < 256; fd++) {
+		close(fd);
+	}
+	struct rlimit limit;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = (rlim_t)next + count;
+	return setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int leave_two(void)
+{
+	return leave_descriptors(2);
+}
+
+/* ---- where it lies ------------------------------------------------------------------------ */
+
+/* Nobody else's files, and no links. */
+static void test_file(void **state)
+{
+	char path[200];
+	char target[200];
+	struct stat status;
+	struct fake_host fake;
+	open_limit(&fake, "1000,shared=mode");
+	snprintf(path, sizeof(path), "%s", path_of("mode"));
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0600);
+	snprintf(target, sizeof(target), "%s", path_of("link"));
+	assert_int_equal(symlink(path, target), 0);
+	assert_non_null(strstr(fake_open_refused(&fake, policy, "1000,shared=link"),
+			       "cuweir-limit-link: Too many levels of symbolic links; want a "
+			       "directory and a file of this user's"));
+	assert_int_equal(unlink(target), 0);
+	assert_int_equal(link(path, target), 0);
+	assert_non_null(strstr(fake_open_refused(&fake, policy, "1000,shared=link"),
+			       "Operation not permitted"));
+	assert_int_equal(unlink(target), 0);
+	assert_int_equal(chmod(path, 0620), 0);
+	assert_non_null(strstr(fake_open_refused(&fake, policy, "1000,shared=mode"),
+			       "Operation not permitted"));
+	FILE *file = fopen(target, "w");
+	fputs("something else", file);
+	fclose(file);
+	assert_int_equal(chmod(target, 0600), 0);
+	assert_non_null(strstr(fake_open_refused(&fake, policy, "1000,shared=link"),
+			       "of another version, or damaged; want it removed"));
+	/* A directory that others may write to is not used, which is told. */
+	assert_int_equal(chmod(directory, 0770), 0);
+	open_limit(&fake, "1000,shared=elsewhere");
+	assert_int_equal(access(path_of("elsewhere"), F_OK), -1);
+	assert_int_equal(fake.line_count, 1);
+	assert_non_null(strstr(fake.lines[0], "is not used: Operation not permitted; the file is "
+					      "in /"));
+	assert_int_equal(chmod(directory, 0700), 0);
+	snprintf(path, sizeof(path), "/run/user/%u/cuweir-limit-elsewhere", geteuid());
+	snprintf(target, sizeof(target), "/tmp/cuweir-%u/cuweir-limit-elsewhere", geteuid());
+	assert_true(unlink(path) == 0 || unlink(target) == 0);
+}
+
+
+/* In a program of its own, since the start is what counts; set_up does what the variable says. */
+#define THEN "CUWEIR_TEST_THEN"
+
+static int start_and_clear(void)
+{
+	setenv(THEN, "clear", 1);
+	start_again();
+	return NOT_HERE;
+}
+
+static int start_and_change(void)
+{
+	setenv(THEN, "change", 1);
+	start_again();
+	return NOT_HERE;
+}
+
+static int set_up(void **state)
+{
+	struct fake_host fake;
+	void *limit = NULL;
+	const char *then = getenv(THEN);
+	if (then == NULL) {
+		return 0;
+	}
+	int error = strcmp(then, "clear") == 0 ? clearenv() : setenv("XDG_RUNTIME_DIR", "/", 1);
+	_exit(error != 0 ? NOT_HERE : take(&fake, &limit));
+}
+
+/* All that were started alike meet, whatever they do to their environment. */
+static void test_environment_of_the_start(void **state)
+{
+	pid_t holder = start_holder();
+	assert_int_equal(ask_after(start_and_clear), REFUSED);
+	assert_int_equal(ask_after(start_and_change), REFUSED);
+	end_holder(holder);
+}
+
+/* Another directory is not taken because this process is short of something. */
+static void test_no_descriptors(void **state)
+{
+	for (unsigned int count = 0; count < 3; count++) {
+		struct fake_host fake;
+		void *limit = NULL;
+		int status;
+		pid_t child = fork();
+		if (child == 0) {
+			leave_descriptors(count);
+			int got = take(&fake, &limit);
+			bool named = strstr(fake.reason, count == 0 ? "$XDG_RUNTIME_DIR/cuweir" :
+								      directory) != NULL &&
+				     strstr(fake.reason, "Too many open files; want two "
+							 "descriptors that are free") != NULL;
+			_exit(got == NOT_OPEN && named ? NOT_OPEN : got == ADMITTED ? 0 : 99);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), count < 2 ? NOT_OPEN : ADMITTED);
+	}
+}
+
+/* ---- when it is begun anew ---------------------------------------------------------------- */
+
+static void test_boot(void **state)
+{
+	char boot[40] = { 0 };
+	pid_t holder = start_holder();
+	struct shared_file *file = map_file();
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(read(fd, boot, 36), 36);
+	close(fd);
+	assert_memory_equal(file->boot, boot, sizeof(boot));
+	/* Not known to who began it: filled in. */
+	memset(file->boot, 0, sizeof(file->boot));
+	assert_int_equal(ask_after(NULL), REFUSED);
+	assert_memory_equal(file->boot, boot, sizeof(boot));
+	assert_non_null(place_of(file, holder));
+	/* Not known to who joins, for want of a third descriptor. */
+	assert_int_equal(ask_after(leave_two), REFUSED);
+	assert_int_equal(ask_after(NULL), REFUSED);
+	/* Another boot's. */
+	file->boot[0] = '?';
+	assert_int_equal(ask_after(NULL), ADMITTED);
+	assert_null(place_of(file, holder));
+	assert_memory_equal(file->boot, boot, sizeof(boot));
+	end_holder(holder);
+	munmap(file, sizeof(*file));
+}
+
+/* Of the layout before this one. */
+static void test_older_file(void **state)
+{
+	pid_t holder = start_holder();
+	struct shared_file *file = map_file();
+	file->magic[7] = '0';
+	assert_int_equal(ask_after(NULL), NOT_OPEN);
+	file->magic[7] = '1';
+	assert_int_equal(ask_after(NULL), REFUSED);
+	end_holder(holder);
+	munmap(file, sizeof(*file));
+}
+
+static int tear_down(void **state)
+{
+	static const char *const names[] = { "file", "mode", "link" };
+	return remove_files(names, sizeof(names) / sizeof(names[0]));
+}
+
+TEST_MAIN_WITH(set_up, tear_down,
+	cmocka_unit_test(test_file),
+	cmocka_unit_test(test_environment_of_the_start),
+	cmocka_unit_test(test_no_descriptors),
+	cmocka_unit_test(test_boot),
+	cmocka_unit_test(test_older_file));
