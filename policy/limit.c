@@ -162,9 +162,10 @@ static void memory_info(void *state, struct cuweir_memory_info *info)
 	}
 	if (limit->shared_name[0] != '\0') {
 		int device = limit_shared_device(limit, info->device);
-		if (device >= 0 && shared_sum(&limit->shared, device, &sum)) {
-			used = used > sum ? used : sum;
+		if (device >= 0 && shared_sum(&limit->shared, device, &sum) == SHARED_STUCK) {
+			tell_stuck(limit);
 		}
+		used = used > sum ? used : sum;
 	}
 	uint64_t left = used < bytes && reserved < bytes - used ? bytes - used - reserved : 0;
 	info->total_bytes = lower_of(info->total_bytes, bytes);
@@ -176,6 +177,14 @@ static void memory_info(void *state, struct cuweir_memory_info *info)
 
 static int open_limit(const struct cuweir_host *host, const char *arguments, void **ret_state);
 
+static void close_limit(void *state)
+{
+	struct limit *limit = state;
+	if (limit->shared_name[0] != '\0') {
+		shared_close(&limit->shared);
+	}
+}
+
 #define FACTS                                                                                      \
 	.struct_size = sizeof(struct cuweir_policy), .version = CUWEIR_POLICY_VERSION,             \
 	.name = "limit", .summary = "no more device memory than this",                             \
@@ -183,6 +192,7 @@ static int open_limit(const struct cuweir_host *host, const char *arguments, voi
 
 const struct cuweir_policy cuweir_policy_entry = {
 	FACTS,
+	.close = close_limit,
 	.flags = CUWEIR_POLICY_CAPTURE_SAFE | CUWEIR_POLICY_DEBUG | CUWEIR_POLICY_SILENT,
 	.on_alloc_failure = on_alloc_failure,
 	.on_allocated = on_allocated,

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char magic[8] = "cuweirL1";
+static const char magic[8] = "cuweirL2";
 
 bool shared_name_is_good(const char *name, size_t length)
 {

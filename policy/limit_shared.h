@@ -2,12 +2,16 @@
 /*
  * What several processes of one user hold of each device, in a file that they map. Each process
  * has a place of its own in it, and the sum is made anew at each question, over the places of
- * processes that live: nothing can be left wrong by one that is killed. All functions may be
- * called from any thread and take the lock for a moment; none calls CUDA or a policy.
+ * processes that live: nothing can be left wrong by one that is killed. Only what must not pass
+ * the limit waits for the lock: what is given back counts at once, whoever was stopped with it.
+ * All functions may be called from any thread; none calls CUDA or a policy.
  */
 #ifndef CUWEIR_POLICY_LIMIT_SHARED_H
 #define CUWEIR_POLICY_LIMIT_SHARED_H
 
+#include "limit_life.h"
+
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,8 +24,11 @@ struct shared_place;
 
 struct shared {
 	struct shared_file *file;
-	struct shared_place *own; /* written with the lock held */
-	uint64_t namespace; /* of process ids */
+	struct life self; /* with the lock held; of the parent in a child, until it has it */
+	_Atomic(struct shared_place *) own; /* written with the lock held */
+	atomic_bool is_stuck; /* the lock was waited for in vain: not so long again */
+	atomic_int pending_pid;
+	_Atomic(int64_t) pending[SHARED_DEVICES]; /* of a process that has no place yet */
 };
 
 /* How an operation ended. */
@@ -40,6 +47,12 @@ int shared_check(const char *name, char *ret_reason, size_t size);
 /* 0, and ret_text is a line that is to be told, or ""; or -1 with the reason in it. */
 int shared_open(struct shared *shared, const char *name, char *ret_text, size_t size);
 
+/*
+ * At the exit: gives up the place of a process whose end the others cannot see, as it knows no
+ * namespace of its own.
+ */
+void shared_close(struct shared *shared);
+
 /* The number of the device in the file, by what identifies it; -1 where there is no room. */
 int shared_device(struct shared *shared, const unsigned char identity[16]);
 
@@ -47,11 +60,11 @@ int shared_device(struct shared *shared, const unsigned char identity[16]);
 enum shared_result shared_claim(struct shared *shared, int device, uint64_t limit,
 				uint64_t bytes);
 
-/* Adds what is there already, or takes away. */
+/* Adds what is there already, or takes away: at once, without the lock. */
 void shared_add(struct shared *shared, int device, uint64_t bytes);
 void shared_subtract(struct shared *shared, int device, uint64_t bytes);
 
-/* The sum of the processes that live; false where the lock is not to be had. */
-bool shared_sum(struct shared *shared, int device, uint64_t *ret_bytes);
+/* The sum of the processes that live; of those last seen alive if the lock is not to be had. */
+enum shared_result shared_sum(struct shared *shared, int device, uint64_t *ret_bytes);
 
 #endif

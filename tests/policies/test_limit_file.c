@@ -8,8 +8,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -87,11 +89,37 @@ static struct shared_file *map_file(void)
 static struct shared_place *place_of(struct shared_file *file, pid_t pid)
 {
 	for (uint32_t i = 0; i < file->used; i++) {
-		if (file->places[i].pid == pid) {
+		if (file->places[i].life.pid == pid) {
 			return &file->places[i];
 		}
 	}
 	return NULL;
+}
+
+static int write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	ssize_t written = fd >= 0 ? write(fd, text, strlen(text)) : -1;
+	close(fd);
+	return written == (ssize_t)strlen(text) ? 0 : -1;
+}
+
+/* By root, else as root of a namespace of users. */
+static bool unshare_as(int flags)
+{
+	char map[40];
+	snprintf(map, sizeof(map), "%u %u 1", geteuid(), geteuid());
+	return unshare(flags) == 0 ||
+	       (unshare(flags | CLONE_NEWUSER) == 0 && write_file("/proc/self/uid_map", map) == 0);
+}
+
+static int hide_proc(void)
+{
+	if (!unshare_as(CLONE_NEWNS)) {
+		return NOT_HERE;
+	}
+	mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL);
+	return mount("none", "/proc", "tmpfs", 0, "") == 0 ? 0 : NOT_HERE;
 }
 
 static int leave_descriptors(unsigned int count)
@@ -251,12 +279,136 @@ static void test_older_file(void **state)
 {
 	pid_t holder = start_holder();
 	struct shared_file *file = map_file();
-	file->magic[7] = '0';
-	assert_int_equal(ask_after(NULL), NOT_OPEN);
 	file->magic[7] = '1';
+	assert_int_equal(ask_after(NULL), NOT_OPEN);
+	file->magic[7] = '2';
 	assert_int_equal(ask_after(NULL), REFUSED);
 	end_holder(holder);
 	munmap(file, sizeof(*file));
+}
+
+/* ---- who lives ---------------------------------------------------------------------------- */
+
+/* Without /proc one joins, counts for all, and others count for it. */
+static void test_without_proc(void **state)
+{
+	struct fake_host fake;
+	void *limit = NULL;
+	int status;
+	pid_t holder = start_holder();
+	int got = ask_after(hide_proc);
+	if (got == NOT_HERE) {
+		end_holder(holder);
+		skip();
+	}
+	assert_int_equal(got, REFUSED);
+	assert_int_equal(ask_after(NULL), REFUSED);
+	/* Two that know no namespace are not in the same one: nothing says that this is dead. */
+	struct shared_file *file = map_file();
+	struct shared_place *place = place_of(file, holder);
+	assert_non_null(place);
+	end_holder(holder);
+	place->life = (struct life){ .pid = holder };
+	assert_int_equal(ask_after(hide_proc), REFUSED);
+	place->life.pid = 0;
+	/* At its exit it takes away what nobody would. */
+	pid_t child = fork();
+	if (child == 0) {
+		hide_proc();
+		got = take(&fake, &limit);
+		policy->close(limit);
+		_exit(got);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(WEXITSTATUS(status), ADMITTED);
+	assert_int_equal(ask_after(NULL), ADMITTED);
+	munmap(file, sizeof(*file));
+}
+
+/* In another namespace of time the same process has another start. */
+static void test_time_namespace(void **state)
+{
+	pid_t holder = start_holder();
+	struct shared_file *file = map_file();
+	struct shared_place *place = place_of(file, holder);
+	assert_non_null(place);
+	uint64_t namespace = place->life.time_namespace;
+	assert_int_not_equal(namespace, 0);
+	place->life.start += 1000;
+	place->life.time_namespace = namespace + 1;
+	assert_int_equal(ask_after(NULL), REFUSED);
+	place->life.time_namespace = 0;
+	assert_int_equal(ask_after(NULL), REFUSED);
+	/* In the same one it is another process, whose number came again. */
+	place->life.time_namespace = namespace;
+	assert_int_equal(ask_after(NULL), ADMITTED);
+	end_holder(holder);
+	holder = start_holder();
+	place = place_of(file, holder);
+	assert_non_null(place);
+	place->life.time_namespace = namespace + 1;
+	end_holder(holder);
+	assert_int_equal(ask_after(NULL), ADMITTED);
+	munmap(file, sizeof(*file));
+}
+
+/* The first process of a namespace: the next one has a given number, and takes 600. */
+static int ask_beside(pid_t number)
+{
+	struct fake_host fake;
+	void *limit = NULL;
+	char text[24];
+	char byte;
+	int ends[2];
+	snprintf(text, sizeof(text), "%d", (int)number - 1);
+	if (write_file("/proc/sys/kernel/ns_last_pid", text) != 0 || pipe(ends) != 0) {
+		return NOT_HERE;
+	}
+	pid_t holder = fork();
+	if (holder == 0) {
+		close(ends[0]);
+		if (take(&fake, &limit) == ADMITTED && write(ends[1], "", 1) == 1) {
+			pause();
+		}
+		_exit(1);
+	}
+	close(ends[1]);
+	if (holder != number || read(ends[0], &byte, 1) != 1) {
+		return NOT_HERE;
+	}
+	return take(&fake, &limit);
+}
+
+static int unshare_pids(void)
+{
+	siginfo_t info;
+	int status;
+	pid_t zombie = fork();
+	if (zombie == 0) {
+		_exit(0);
+	}
+	waitid(P_PID, (id_t)zombie, &info, WEXITED | WNOWAIT);
+	if (!unshare_as(CLONE_NEWPID)) {
+		return NOT_HERE;
+	}
+	pid_t first = fork();
+	if (first == 0) {
+		_exit(ask_beside(zombie)); /* the other one ends with it */
+	}
+	waitpid(first, &status, 0);
+	_exit(WEXITSTATUS(status));
+}
+
+/* /proc of the namespace around: the number of one that lives is a dead one's there. */
+static void test_proc_of_another_namespace(void **state)
+{
+	unlink(path_of("file")); /* what is left in it of others cannot be seen from there */
+	int got = ask_after(unshare_pids);
+	unlink(path_of("file"));
+	if (got == NOT_HERE) {
+		skip();
+	}
+	assert_int_equal(got, REFUSED);
 }
 
 static int tear_down(void **state)
@@ -270,4 +422,7 @@ TEST_MAIN_WITH(set_up, tear_down,
 	cmocka_unit_test(test_environment_of_the_start),
 	cmocka_unit_test(test_no_descriptors),
 	cmocka_unit_test(test_boot),
-	cmocka_unit_test(test_older_file));
+	cmocka_unit_test(test_older_file),
+	cmocka_unit_test(test_without_proc),
+	cmocka_unit_test(test_time_namespace),
+	cmocka_unit_test(test_proc_of_another_namespace));
