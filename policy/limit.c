@@ -13,18 +13,27 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The attempt of this thread that is on its way, and the one within a callback during it. */
+/* As many as the chain has places. */
+#define LIMITS 16
+
+/* Small: what a library takes of the threads' static memory, others cannot have. */
 struct claim {
-	const struct limit *limit;
-	uint64_t bytes;
-	int device;
+	uint64_t bytes : 58;
+	uint64_t device : 5; /* in the file */
+	uint64_t is_open : 1;
 };
+#define CLAIM_MAX ((1ull << 58) - 1)
 
-static _Thread_local struct claim claims[2] __attribute__((tls_model("initial-exec")));
+/*
+ * The attempt of this thread that is on its way, of each limit that is shared, and the one within
+ * a callback during it.
+ */
+static _Thread_local struct claim claims[LIMITS][2] __attribute__((tls_model("initial-exec")));
+static atomic_uint limits;
 
-static struct claim *claim_of(const struct cuweir_event *event)
+static struct claim *claim_of(const struct limit *limit, const struct cuweir_event *event)
 {
-	return &claims[(event->flags & CUWEIR_EVENT_NESTED) != 0];
+	return &claims[limit->slot][(event->flags & CUWEIR_EVENT_NESTED) != 0];
 }
 
 static bool is_limited(const struct limit *limit, const struct cuweir_event *event)
@@ -54,28 +63,30 @@ static void tell_stuck(struct limit *limit)
 
 static void give_claim_back(struct limit *limit, struct claim *claim)
 {
-	if (claim->limit == limit) {
-		claim->limit = NULL;
+	if (claim->is_open) {
+		claim->is_open = 0;
 		shared_subtract(&limit->shared, claim->device, claim->bytes);
 	}
 }
 
 static int claim_shared(struct limit *limit, const struct cuweir_event *event)
 {
-	struct claim *claim = claim_of(event);
+	struct claim *claim = claim_of(limit, event);
 	int device = limit_shared_device(limit, event->device);
 	give_claim_back(limit, claim); /* an attempt that nothing was told of */
 	enum shared_result result =
-		device < 0 ? SHARED_STUCK :
-			     shared_claim(&limit->shared, device, limit->bytes[event->device],
-					  event->requested);
+		device < 0			? SHARED_STUCK :
+		event->requested > CLAIM_MAX	? SHARED_OVER :
+						  shared_claim(&limit->shared, device,
+							       limit->bytes[event->device],
+							       event->requested);
 	if (result == SHARED_STUCK) {
 		tell_stuck(limit);
 	}
 	if (result != SHARED_DONE) {
 		return CUWEIR_ERROR_OUT_OF_MEMORY;
 	}
-	*claim = (struct claim){ limit, event->requested, device };
+	*claim = (struct claim){ event->requested & CLAIM_MAX, (unsigned int)device & 31, 1 };
 	return CUWEIR_SUCCESS;
 }
 
@@ -91,13 +102,13 @@ static int admit(void *state, const struct cuweir_event *event)
 static bool on_alloc_failure(void *state, uint64_t size, int retry_count,
 			     const struct cuweir_event *event)
 {
-	give_claim_back(state, claim_of(event));
+	give_claim_back(state, claim_of(state, event));
 	return false;
 }
 
 static void on_alloc_failed(void *state, const struct cuweir_event *event)
 {
-	give_claim_back(state, claim_of(event));
+	give_claim_back(state, claim_of(state, event));
 }
 
 /* What the totals move by counts: pitched memory turned out larger, imports were not claimed. */
@@ -107,13 +118,13 @@ static void on_allocated(void *state, uint64_t size, const struct cuweir_event *
 	if (!is_shared(limit, event)) {
 		return;
 	}
-	struct claim *claim = claim_of(event);
+	struct claim *claim = claim_of(limit, event);
 	int device = limit_shared_device(limit, event->device);
-	if (claim->limit == limit && claim->device != device) {
+	if (claim->is_open && (int)claim->device != device) {
 		give_claim_back(limit, claim); /* it turned out to be on another one */
 	}
-	uint64_t claimed = claim->limit == limit ? claim->bytes : 0;
-	claim->limit = claim->limit == limit ? NULL : claim->limit;
+	uint64_t claimed = claim->is_open ? claim->bytes : 0;
+	claim->is_open = 0;
 	if (device >= 0 && event->charged > claimed) {
 		shared_add(&limit->shared, device, event->charged - claimed);
 	} else if (device >= 0) {
@@ -213,6 +224,10 @@ static int open_shared(struct limit *limit)
 			       CUWEIR_SUCCESS :
 			       limit->host->refuse(limit->host, text);
 	}
+	limit->slot = atomic_load(&limits); /* policies are opened one after the other */
+	if (limit->slot >= LIMITS) {
+		return limit->host->refuse(limit->host, "shared= more than 16 times");
+	}
 	if (shared_open(&limit->shared, limit->shared_name, text, sizeof(text)) != 0) {
 		return limit->host->refuse(limit->host, text);
 	}
@@ -220,6 +235,7 @@ static int open_shared(struct limit *limit)
 		snprintf(line, sizeof(line), "cuweir[%d]: limit: %s", (int)getpid(), text);
 		limit->host->log(limit->host, line);
 	}
+	atomic_store(&limits, limit->slot + 1);
 	return CUWEIR_SUCCESS;
 }
 

@@ -23,6 +23,7 @@ struct limit {
 	atomic_bool is_pending;               /* a percentage or a number waits for the driver */
 	uint64_t safety;
 	char shared_name[SHARED_NAME_MAX + 1]; /* "": not shared */
+	unsigned int slot; /* of the claims; of a shared one only */
 	struct shared shared;
 	atomic_int shared_devices[LIMIT_DEVICES]; /* the number in the file, plus 1; 0: not asked */
 	atomic_bool told;

@@ -149,6 +149,12 @@ static void shared(void **state)
 			      "free c; truth",
 		    .out = "", .quiet = true },
 		  .chain = "limit:1M,shared=test" },
+		{ { .row = "two of them, each with a sum of its own",
+		    .ways = HEARD_WAYS,
+		    .script = "alloc a 300K; alloc b 300K; alloc c 300K; info; free a; free b; "
+			      "free c; info; alloc d 900K; free d; truth",
+		    .out = "info 126976 1048576\ninfo 1048576 1048576\n", .quiet = true },
+		  .chain = "limit:1M,shared=test;limit:1M,shared=other" },
 		{ { .row = "what is left at exit is not left in the sum",
 		    .script = "alloc a 1M",  .quiet = true },
 		  .chain = "limit:1M,shared=test" },
@@ -207,11 +213,14 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
+	static const char *const names[] = { "test", "other" };
 	char path[100];
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s/cuweir-limit-test", runtime);
-	unlink(path);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/cuweir-limit-%s", runtime, names[i]);
+		unlink(path);
+	}
 	return rmdir(runtime);
 }
 

@@ -127,12 +127,40 @@ static void test_names_and_devices(void **state)
 	assert_int_equal(used(limit), 0);
 }
 
+/* Two in one chain: each has its own claims, and its own sum. */
+static void test_two_in_a_chain(void **state)
+{
+	struct fake_host fake, other;
+	void *outer = open_limit(&fake, "1000,shared=outer");
+	void *inner = open_limit(&other, "1000,shared=inner");
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(attempt(outer, 300, 0), 0);
+		assert_int_equal(attempt(inner, 300, 0), 0);
+		end(inner, 300, 300, true);
+		end(outer, 300, 300, true);
+	}
+	assert_int_equal(used(outer), 900);
+	assert_int_equal(used(inner), 900);
+	/* Refused by the inner one: the outer one's claim is given back when that is told. */
+	assert_int_equal(attempt(outer, 100, 0), 0);
+	assert_int_equal(attempt(inner, 101, 0), CUWEIR_ERROR_OUT_OF_MEMORY);
+	end(inner, 101, 101, false);
+	end(outer, 100, 100, false);
+	for (int i = 0; i < 3; i++) {
+		give_back(inner, 300);
+		give_back(outer, 300);
+	}
+	assert_int_equal(used(outer), 0);
+	assert_int_equal(used(inner), 0);
+}
+
 static int tear_down(void **state)
 {
-	static const char *const names[] = { "claims", "same", "apart" };
+	static const char *const names[] = { "claims", "same", "apart", "outer", "inner" };
 	return remove_files(names, sizeof(names) / sizeof(names[0]));
 }
 
 TEST_MAIN_WITH(NULL, tear_down,
 	cmocka_unit_test(test_claims),
-	cmocka_unit_test(test_names_and_devices));
+	cmocka_unit_test(test_names_and_devices),
+	cmocka_unit_test(test_two_in_a_chain));
