@@ -59,6 +59,33 @@ static void tell_stuck(struct limit *limit)
 	}
 }
 
+/*
+ * A policy that keeps memory and stands behind this one takes and returns it unheard: only what
+ * the program has is counted for others then. From before it everything is heard.
+ */
+static void watch_order(struct limit *limit, const struct cuweir_event *event)
+{
+	struct cuweir_totals totals = { .struct_size = sizeof(totals) };
+	char line[300];
+	if (atomic_load(&limit->order_is_known)) {
+		return;
+	}
+	if ((event->flags & CUWEIR_EVENT_HELD) != 0) {
+		atomic_store(&limit->order_is_known, true);
+		return;
+	}
+	if (limit->host->totals(limit->host, event->device, CUWEIR_KIND_DEVICE, &totals) !=
+		    CUWEIR_SUCCESS ||
+	    totals.held == 0 || atomic_exchange(&limit->order_is_known, true)) {
+		return;
+	}
+	snprintf(line, sizeof(line),
+		 "cuweir[%d]: limit: shared=%s stands before a policy that keeps memory, and does "
+		 "not count for others what that one keeps; want it behind: -p pool -p limit:...",
+		 (int)getpid(), limit->shared_name);
+	limit->host->log(limit->host, line);
+}
+
 /* ---- shared= ------------------------------------------------------------------------------ */
 
 static void give_claim_back(struct limit *limit, struct claim *claim)
@@ -73,6 +100,7 @@ static int claim_shared(struct limit *limit, const struct cuweir_event *event)
 {
 	struct claim *claim = claim_of(limit, event);
 	int device = limit_shared_device(limit, event->device);
+	watch_order(limit, event);
 	give_claim_back(limit, claim); /* an attempt that nothing was told of */
 	enum shared_result result =
 		device < 0			? SHARED_STUCK :
@@ -142,6 +170,7 @@ static void on_deallocated(void *state, uint64_t size, const struct cuweir_event
 	if (device >= 0) {
 		shared_subtract(&limit->shared, device, event->charged);
 	}
+	watch_order(limit, event);
 }
 
 /* ---- what programs are told --------------------------------------------------------------- */

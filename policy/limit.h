@@ -27,6 +27,7 @@ struct limit {
 	struct shared shared;
 	atomic_int shared_devices[LIMIT_DEVICES]; /* the number in the file, plus 1; 0: not asked */
 	atomic_bool told;
+	atomic_bool order_is_known; /* of it and a policy that keeps memory, and told if need be */
 };
 
 #define LIMIT_ARGUMENTS                                                                           \

@@ -154,13 +154,42 @@ static void test_two_in_a_chain(void **state)
 	assert_int_equal(used(inner), 0);
 }
 
+/* What a pool behind it keeps is not heard, which is told once; what one before it takes is. */
+static void test_beside_a_pool(void **state)
+{
+	struct fake_host fake;
+	void *limit = open_limit(&fake, "1000,shared=pool");
+	attempt(limit, 300, 0);
+	end(limit, 300, 300, true);
+	give_back(limit, 300);
+	assert_int_equal(fake.line_count, 0);
+	fake.totals[0][CUWEIR_KIND_DEVICE].held = 320;
+	attempt(limit, 300, 0);
+	end(limit, 300, 300, true);
+	give_back(limit, 300);
+	assert_int_equal(fake.line_count, 1);
+	assert_non_null(strstr(fake.lines[0], "shared=pool stands before a policy that keeps "
+					      "memory"));
+	limit = open_limit(&fake, "1000,shared=pool");
+	attempt(limit, 320, CUWEIR_EVENT_HELD);
+	end(limit, 320, 320, true);
+	fake.totals[0][CUWEIR_KIND_DEVICE].held = 320;
+	attempt(limit, 300, 0); /* of a kind that the pool does not serve */
+	end(limit, 300, 300, true);
+	assert_int_equal(used(limit), 620);
+	give_back(limit, 300);
+	give_back(limit, 320);
+	assert_int_equal(fake.line_count, 0);
+}
+
 static int tear_down(void **state)
 {
-	static const char *const names[] = { "claims", "same", "apart", "outer", "inner" };
+	static const char *const names[] = { "claims", "same", "apart", "outer", "inner", "pool" };
 	return remove_files(names, sizeof(names) / sizeof(names[0]));
 }
 
 TEST_MAIN_WITH(NULL, tear_down,
 	cmocka_unit_test(test_claims),
 	cmocka_unit_test(test_names_and_devices),
-	cmocka_unit_test(test_two_in_a_chain));
+	cmocka_unit_test(test_two_in_a_chain),
+	cmocka_unit_test(test_beside_a_pool));
