@@ -180,11 +180,27 @@ static uint64_t lower_of(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static uint64_t left_of(uint64_t bytes, uint64_t used, uint64_t reserved)
+{
+	return used < bytes && reserved < bytes - used ? bytes - used - reserved : 0;
+}
+
+/* What all processes together leave of this limit; another one in the chain may be lower. */
+static uint64_t left_shared(struct limit *limit, int device, uint64_t used, uint64_t reserved)
+{
+	uint64_t sum = 0;
+	int number = limit_shared_device(limit, device);
+	if (number >= 0 && shared_sum(&limit->shared, number, &sum) == SHARED_STUCK) {
+		tell_stuck(limit);
+	}
+	return left_of(limit->bytes[device], used > sum ? used : sum, reserved);
+}
+
 /* The budget's own figures: it may have been changed since. */
 static void memory_info(void *state, struct cuweir_memory_info *info)
 {
 	struct limit *limit = state;
-	uint64_t bytes = 0, used = 0, reserved = 0, sum = 0;
+	uint64_t bytes = 0, used = 0, reserved = 0;
 	if (atomic_load(&limit->is_pending)) {
 		limit_set_budgets(limit, false);
 	}
@@ -200,14 +216,10 @@ static void memory_info(void *state, struct cuweir_memory_info *info)
 		}
 		bytes = args_percent_of(info->total_bytes, limit->percent[info->device]);
 	}
-	if (limit->shared_name[0] != '\0') {
-		int device = limit_shared_device(limit, info->device);
-		if (device >= 0 && shared_sum(&limit->shared, device, &sum) == SHARED_STUCK) {
-			tell_stuck(limit);
-		}
-		used = used > sum ? used : sum;
+	uint64_t left = left_of(bytes, used, reserved);
+	if (limit->shared_name[0] != '\0' && limit->bytes[info->device] != 0) {
+		left = lower_of(left, left_shared(limit, info->device, used, reserved));
 	}
-	uint64_t left = used < bytes && reserved < bytes - used ? bytes - used - reserved : 0;
 	info->total_bytes = lower_of(info->total_bytes, bytes);
 	left = lower_of(info->free_bytes, left);
 	info->free_bytes = left > limit->safety ? left - limit->safety : 0;

@@ -154,6 +154,21 @@ static void test_two_in_a_chain(void **state)
 	assert_int_equal(used(inner), 0);
 }
 
+/* Beside a lower limit, which get_budget tells: what others have is not taken from that one. */
+static void test_beside_a_lower_one(void **state)
+{
+	struct fake_host fake;
+	void *limit = open_limit(&fake, "1000,shared=lower");
+	attempt(limit, 700, 0);
+	end(limit, 700, 700, true);
+	fake.budgets[0] = 500;
+	fake.budget_used = 100;
+	assert_int_equal(1000 - used(limit), 300);
+	fake.budget_used = 300;
+	assert_int_equal(1000 - used(limit), 200);
+	give_back(limit, 700);
+}
+
 /* What a pool behind it keeps is not heard, which is told once; what one before it takes is. */
 static void test_beside_a_pool(void **state)
 {
@@ -184,7 +199,8 @@ static void test_beside_a_pool(void **state)
 
 static int tear_down(void **state)
 {
-	static const char *const names[] = { "claims", "same", "apart", "outer", "inner", "pool" };
+	static const char *const names[] = { "claims", "same",	"apart", "outer",
+					     "inner",  "lower", "pool" };
 	return remove_files(names, sizeof(names) / sizeof(names[0]));
 }
 
@@ -192,4 +208,5 @@ TEST_MAIN_WITH(NULL, tear_down,
 	cmocka_unit_test(test_claims),
 	cmocka_unit_test(test_names_and_devices),
 	cmocka_unit_test(test_two_in_a_chain),
+	cmocka_unit_test(test_beside_a_lower_one),
 	cmocka_unit_test(test_beside_a_pool));
