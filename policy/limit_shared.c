@@ -162,7 +162,7 @@ static int wait_for_lock(struct shared *shared)
 			sched_yield(); /* it is held for less than a microsecond, most times */
 		} else {
 			nanosleep(&pause, NULL);
-			pause.tv_nsec = pause.tv_nsec < 1000 * 1000 ? pause.tv_nsec * 2 : pause.tv_nsec;
+			pause.tv_nsec *= pause.tv_nsec < 1000 * 1000 ? 2 : 1;
 		}
 		error = pthread_mutex_trylock(&shared->file->lock);
 	}
