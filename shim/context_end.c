@@ -6,10 +6,10 @@
 #include "account.h"
 #include "handlers.h"
 #include "handles.h"
+#include "held.h"
 #include "lock.h"
 #include "origins.h"
 #include "release.h"
-#include "serve.h"
 #include "thread.h"
 #include "totals.h"
 #include "wait.h"
@@ -70,6 +70,7 @@ void cw_context_end_begin(struct cw_context_end *end, CUcontext context, int dev
 	cw_lock_release(&ending_lock);
 	cw_batch_take_if(&end->batch, belongs, context);
 	cw_batch_announce(&end->batch);
+	cw_held_context_ending(&end->batch);
 }
 
 static void ended_now(struct cw_context_end *end)
@@ -196,7 +197,7 @@ int cw_context_end_finish(struct cw_context_end *end, bool ended)
 	}
 	cw_batch_visit(&end->batch, tell_deallocated, &sums);
 	cw_batch_release(&end->batch);
-	cw_held_context_ended(end->batch.context);
+	cw_held_context_ended(&end->batch);
 	for (uint32_t i = cw_chain_count(); i > 0; i--) {
 		cw_tell_context_ended(&cw_chain.policies[i - 1], end->batch.context,
 				      end->device);

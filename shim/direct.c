@@ -2,6 +2,7 @@
 #include "direct.h"
 
 #include "driver_door.h"
+#include "held.h"
 #include "ledger.h"
 #include "origins.h"
 #include "serve.h"

@@ -6,7 +6,7 @@
 #include "driver_door.h"
 #include "driver_pool.h"
 #include "graph_books.h"
-#include "serve.h"
+#include "held.h"
 
 typedef CUresult (*alloc_v1_fn)(CUdeviceptr_v1 *, unsigned int);
 typedef CUresult (*alloc_fn)(CUdeviceptr *, size_t);

@@ -4,6 +4,7 @@
 #include "account.h"
 #include "handlers.h"
 #include "handles.h"
+#include "held.h"
 #include "ledger.h"
 #include "message.h"
 #include "origins.h"

@@ -7,6 +7,7 @@
 #include "grant.h"
 #include "handlers.h"
 #include "handles.h"
+#include "held.h"
 #include "ledger.h"
 #include "oom.h"
 #include "origins.h"

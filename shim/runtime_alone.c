@@ -4,7 +4,7 @@
 #include "chain.h"
 #include "context_end.h"
 #include "driver_door.h"
-#include "serve.h"
+#include "held.h"
 
 /* The request of an allocation here carries its arguments, and what the runtime gave back. */
 struct alone_request {

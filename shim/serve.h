@@ -32,28 +32,4 @@ void *cw_serve_reallocate(struct cw_request *request, const struct cw_record *de
 /* The next of struct cuweir_host. */
 extern const struct cuweir_allocator cw_next;
 
-/* A block taken through `next` enters the books as held; false: no room, and it went back. */
-bool cw_held_enter(struct cw_request *request);
-
-/* Memory that is handed out goes with the context that its block goes with. */
-void cw_held_bind(struct cw_request *request);
-
-/* Whether this memory is some policy's, so that its free never is the driver's. */
-bool cw_is_served(uint64_t pointer);
-
-/*
- * Whether a policy has it from `next`. A free of it that finds no record is of memory that the
- * policy has back already, and the driver would take the policy's block.
- */
-bool cw_is_held(uint64_t pointer);
-
-/* Either: a captured free of it is none of the graph's. */
-static inline bool cw_is_policys(uint64_t pointer)
-{
-	return cw_is_served(pointer) || cw_is_held(pointer);
-}
-
-/* Memory held through `next` that goes with a context: no longer held. */
-void cw_held_context_ended(void *context);
-
 #endif

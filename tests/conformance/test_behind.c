@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #define SERVED "CUWEIR_POLICY=BUILD/tests/plugins/through.so:serve"
+#define POOLED .environment = { "CUWEIR_POLICY=pool;BUILD/tests/plugins/through.so:see" }
 #define SEEN SERVED ";BUILD/tests/plugins/through.so:see"
 
 /* The facts are those of the program's operation, with CUWEIR_EVENT_HELD (64), and 4 for a stream's. */
@@ -29,6 +30,12 @@ static void facts(void **state)
 			 "0\n"
 			 "deallocated 300 kind 3 by cuMemFreeHost, flags 64, a context, status "
 			 "0\n" },
+		{ { .row = "D-17: blocks that go with their context are told of, one by one",
+		    .ways = LINKED, POOLED,
+		    .script = "ctx create; alloc a 4K; free a; ctx destroy" },
+		  .err = "allocated 4096 kind 1 by cuMemAlloc, flags 64, a context, status 0\n"
+			 "before free 4096 kind 1 by cuCtxDestroy, flags 96, a context, status 0\n"
+			 "deallocated 4096 kind 1 by cuCtxDestroy, flags 96, a context, status 0\n" },
 	};
 
 	(void)state;
@@ -97,7 +104,6 @@ static void double_frees(void **state)
 	RUN_ALL(runs);
 }
 
-#define POOLED .environment = { "CUWEIR_POLICY=pool;BUILD/tests/plugins/through.so:see" }
 #define OF_POOL(verb, call) verb " 4096 kind 1 by " call ", flags 4, no context, status 0\n"
 #define HELD "allocated 4096 kind 1 by cuMemAllocAsync, flags 64, a context, status 0\n"
 
