@@ -335,7 +335,10 @@ static void run_without_descriptors(rlim_t limit)
 static void test_no_descriptors(void **state)
 {
 	static const rlim_t limits[] = { 40, 0 };
-	for (size_t i = 0; i < 2; i++) {
+	const char *preloaded = getenv("LD_PRELOAD");
+	/* Valgrind holds nobody to a limit of 0. */
+	size_t count = preloaded != NULL && strstr(preloaded, "vgpreload") != NULL ? 1 : 2;
+	for (size_t i = 0; i < count; i++) {
 		int status;
 		pid_t child = fork();
 		if (child == 0) {

@@ -115,8 +115,8 @@ static void test_goes_on_after_exec(void **state)
 static void go_on_without_proc(void *log)
 {
 	if ((unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ||
-	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-	    mount("none", "/proc", "tmpfs", 0, NULL) != 0) {
+	    mount("none", "/", "none", MS_REC | MS_PRIVATE, "") != 0 ||
+	    mount("none", "/proc", "tmpfs", 0, "") != 0) {
 		_exit(77);
 	}
 	go_on(log);
