@@ -335,9 +335,8 @@ static void run_without_descriptors(rlim_t limit)
 static void test_no_descriptors(void **state)
 {
 	static const rlim_t limits[] = { 40, 0 };
-	const char *preloaded = getenv("LD_PRELOAD");
-	/* Valgrind holds nobody to a limit of 0. */
-	size_t count = preloaded != NULL && strstr(preloaded, "vgpreload") != NULL ? 1 : 2;
+	/* Valgrind makes a process of its own of what shares the memory here, and can tell nothing. */
+	size_t count = getenv("CUWEIR_TEST_VALGRIND") != NULL ? 1 : 2;
 	for (size_t i = 0; i < count; i++) {
 		int status;
 		pid_t child = fork();
