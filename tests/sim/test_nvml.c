@@ -37,6 +37,12 @@ static void test_devices(void **state)
 	assert_string_equal(uuid, "GPU-63757765-6972-2d73-696d-2d6770750002");
 	assert_int_equal(N(nvmlDeviceGetHandleByUUID)(uuid, &same), NVML_SUCCESS);
 	assert_ptr_equal(dev, same);
+	assert_int_equal(N(nvmlDeviceGetHandleByPciBusId_v2)("00000000:02:00.0", &same),
+			 NVML_SUCCESS);
+	assert_ptr_equal(dev, same);
+	assert_int_equal(N(nvmlDeviceGetHandleByPciBusId)("0000:03:00.0", &same),
+			 NVML_ERROR_NOT_FOUND);
+	assert_int_equal(N(nvmlDeviceGetGpuFabricInfoV)(dev, uuid), NVML_ERROR_NOT_SUPPORTED);
 	assert_int_equal(N(nvmlDeviceGetName)(dev, name, sizeof(name)), NVML_SUCCESS);
 	assert_string_equal(name, "cuweir simulated GPU 1");
 	assert_string_equal(N(nvmlErrorString)(NVML_ERROR_UNINITIALIZED), "Uninitialized");

@@ -102,6 +102,8 @@ EXPORT const char *nvmlErrorString(nvmlReturn_t r)
 		return "Uninitialized";
 	case NVML_ERROR_INVALID_ARGUMENT:
 		return "Invalid Argument";
+	case NVML_ERROR_NOT_SUPPORTED:
+		return "Not Supported";
 	case NVML_ERROR_NOT_FOUND:
 		return "Not Found";
 	case NVML_ERROR_INSUFFICIENT_SIZE:
@@ -128,6 +130,18 @@ EXPORT nvmlReturn_t nvmlSystemGetDriverVersion(char *text, unsigned int n)
 		return NVML_ERROR_UNINITIALIZED;
 	}
 	return text == NULL ? NVML_ERROR_INVALID_ARGUMENT : put(text, n, "580.00");
+}
+
+/* The version that the simulated driver tells. */
+EXPORT nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
+{
+	const char *s = getenv("CUWEIR_SIM_DRIVER_VERSION");
+
+	if (version == NULL) {
+		return NVML_ERROR_INVALID_ARGUMENT;
+	}
+	*version = s != NULL && *s != '\0' ? atoi(s) : 13000;
+	return NVML_SUCCESS;
 }
 
 EXPORT nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *n)
@@ -211,6 +225,28 @@ EXPORT nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *wanted, nvmlDevice_t *
 		}
 	}
 	return NVML_ERROR_NOT_FOUND;
+}
+
+/* The domain, bus and slot of cuDeviceGetPCIBusId; the function is not looked at. */
+EXPORT nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *wanted, nvmlDevice_t *dev)
+{
+	unsigned int domain, bus, slot;
+
+	if (atomic_load(&inits) == 0) {
+		return NVML_ERROR_UNINITIALIZED;
+	}
+	if (wanted == NULL || dev == NULL ||
+	    sscanf(wanted, "%x:%x:%x", &domain, &bus, &slot) != 3) {
+		return NVML_ERROR_INVALID_ARGUMENT;
+	}
+	return domain == 0 && slot == 0 && bus >= 1 && bus <= count()
+		       ? nvmlDeviceGetHandleByIndex_v2(bus - 1, dev)
+		       : NVML_ERROR_NOT_FOUND;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *wanted, nvmlDevice_t *dev)
+{
+	return nvmlDeviceGetHandleByPciBusId_v2(wanted, dev);
 }
 
 EXPORT nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t dev, char *text, unsigned int n)
@@ -305,4 +341,32 @@ EXPORT nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t dev, un
 							    struct nvml_process_v2 *list)
 {
 	return nvmlDeviceGetComputeRunningProcesses_v3(dev, n, list);
+}
+
+/* There is no NVLink, and no fabric. */
+static nvmlReturn_t unsupported(nvmlDevice_t dev, const void *out)
+{
+	unsigned int i;
+	nvmlReturn_t r = index_of(dev, out, &i);
+
+	return r == NVML_SUCCESS ? NVML_ERROR_NOT_SUPPORTED : r;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t dev, unsigned int link,
+							void *type)
+{
+	(void)link;
+	return unsupported(dev, type);
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t dev, unsigned int link,
+							void *info)
+{
+	(void)link;
+	return unsupported(dev, info);
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t dev, void *info)
+{
+	return unsupported(dev, info);
 }

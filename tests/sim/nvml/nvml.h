@@ -6,6 +6,7 @@
 #define NVML_SUCCESS 0
 #define NVML_ERROR_UNINITIALIZED 1
 #define NVML_ERROR_INVALID_ARGUMENT 2
+#define NVML_ERROR_NOT_SUPPORTED 3
 #define NVML_ERROR_NOT_FOUND 6
 #define NVML_ERROR_INSUFFICIENT_SIZE 7
 #define NVML_ERROR_ARGUMENT_VERSION_MISMATCH 25
@@ -42,11 +43,14 @@ nvmlReturn_t nvmlInitWithFlags(unsigned int flags);
 nvmlReturn_t nvmlShutdown(void);
 const char *nvmlErrorString(nvmlReturn_t r);
 nvmlReturn_t nvmlSystemGetDriverVersion(char *text, unsigned int n);
+nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version);
 nvmlReturn_t nvmlDeviceGetCount(unsigned int *n);
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *n);
 nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int i, nvmlDevice_t *dev);
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int i, nvmlDevice_t *dev);
 nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *dev);
+nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *wanted, nvmlDevice_t *dev);
+nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *wanted, nvmlDevice_t *dev);
 nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t dev, unsigned int *i);
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t dev, char *text, unsigned int n);
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t dev, char *text, unsigned int n);
@@ -58,4 +62,7 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t dev, unsigned 
 						     struct nvml_process_v2 *list);
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t dev, unsigned int *n,
 						     struct nvml_process_v2 *list);
+nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t dev, unsigned int link, void *type);
+nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t dev, unsigned int link, void *info);
+nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t dev, void *info);
 #endif
