@@ -88,6 +88,22 @@ static struct registered *around(uintptr_t p)
 	return NULL;
 }
 
+/* The range that an address is registered in, and by which context. */
+bool sim_registered(CUdeviceptr p, CUdeviceptr *ret_base, uint64_t *ret_size, struct sim_ctx **ret)
+{
+	const struct registered *t;
+
+	pthread_mutex_lock(&lock);
+	t = around((uintptr_t)p);
+	if (t != NULL) {
+		*ret_base = t->addr;
+		*ret_size = t->size;
+		*ret = t->ctx;
+	}
+	pthread_mutex_unlock(&lock);
+	return t != NULL;
+}
+
 static CUresult host_register(void *p, size_t size, unsigned int flags)
 {
 	struct sim_ctx *c;

@@ -347,6 +347,7 @@ CUresult sim_graph_free_block(struct sim_arena *a, uint32_t i);
 
 /* host.c */
 void sim_host_wipe(struct sim_ctx *c);
+bool sim_registered(CUdeviceptr p, CUdeviceptr *ret_base, uint64_t *ret_size, struct sim_ctx **ret);
 
 /* array.c */
 void sim_arrays_wipe(struct sim_ctx *c);

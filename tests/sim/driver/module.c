@@ -17,7 +17,8 @@ struct entry {
 	struct module *module;
 	char *addr; /* of a global; a kernel has none */
 	size_t size;
-	char name[256];
+	char *name; /* short, or mapped: C++ has names of thousands of characters */
+	char short_name[256];
 };
 
 struct module {
@@ -86,6 +87,9 @@ static void drop(struct module *m)
 		struct entry *e = m->entries;
 
 		m->entries = e->next;
+		if (e->name != e->short_name) {
+			munmap(e->name, strlen(e->name) + 1);
+		}
 		sim_obj_free(&e->obj);
 	}
 	if (m->text != NULL) {
@@ -124,6 +128,17 @@ static struct module *owner(const void *h)
 	return m != NULL && m->library != NULL ? m->library : m;
 }
 
+static bool set_name(struct entry *e, const char *name)
+{
+	size_t n = strlen(name) + 1;
+
+	e->name = n <= sizeof(e->short_name) ? e->short_name : map(n);
+	if (e->name != NULL) {
+		memcpy(e->name, name, n);
+	}
+	return e->name != NULL;
+}
+
 static struct entry *entry(struct module *m, const char *name, bool global)
 {
 	struct entry *e = m->entries;
@@ -133,9 +148,12 @@ static struct entry *entry(struct module *m, const char *name, bool global)
 	}
 	if (e == NULL) {
 		e = sim_obj_new(global ? SIM_RESOURCE : SIM_FUNCTION);
+		if (e != NULL && !set_name(e, name)) {
+			sim_obj_free(&e->obj);
+			e = NULL;
+		}
 		if (e != NULL) {
 			e->module = m;
-			strncpy(e->name, name, sizeof(e->name) - 1);
 			e->next = m->entries;
 			m->entries = e;
 		}
@@ -151,7 +169,7 @@ static CUresult kernel(void *ret, const void *h, const char *name)
 	if (m == NULL) {
 		return CUDA_ERROR_INVALID_HANDLE;
 	}
-	if (ret == NULL || name == NULL || strlen(name) >= sizeof(e->name)) {
+	if (ret == NULL || name == NULL) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	pthread_mutex_lock(&sim_lock);
@@ -215,7 +233,7 @@ static CUresult global(CUdeviceptr *ret, size_t *ret_size, const void *h, const 
 	if (m->globals == NULL) {
 		m->globals = map(GLOBALS);
 	}
-	if (m->globals != NULL && strlen(name) < sizeof(e->name)) {
+	if (m->globals != NULL) {
 		e = entry(m, name, true);
 	}
 	if (e != NULL && e->addr == NULL && size <= GLOBALS - m->globals_used) {

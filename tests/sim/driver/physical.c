@@ -267,9 +267,8 @@ static CUresult create(CUmemGenericAllocationHandle *ret, size_t size,
 	if (ret == NULL || flags != 0 || size == 0 || size % SIM_MIN_MAP != 0) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	if (r == CUDA_SUCCESS) {
-		r = sim_unsafe(); /* GPU?: during capture */
-	}
+	/* GPU?: during capture. Allowed, since PyTorch's expandable segments grow in captures of
+	 * mode global without asking for another. */
 	if (r != CUDA_SUCCESS) {
 		return r;
 	}

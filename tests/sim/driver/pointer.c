@@ -49,6 +49,29 @@ static bool look(CUdeviceptr p, struct found *ret)
 	return i != 0;
 }
 
+/* Registered memory has attributes too, as host memory. */
+static bool look_any(CUdeviceptr p, struct found *ret)
+{
+	struct sim_ctx *c = NULL;
+	uint64_t size = 0;
+
+	if (look(p, ret)) {
+		return true;
+	}
+	if (!sim_registered(p, &ret->base, &size, &c)) {
+		return false;
+	}
+	ret->block = (struct sim_block){
+		.size = size,
+		.owner = c,
+		.origin = SIM_PINNED,
+		.kind = CUWEIR_SIM_HOST,
+		.dev = (uint8_t)c->dev->ordinal,
+		.state = SIM_LIVE,
+	};
+	return true;
+}
+
 static CUresult range(CUdeviceptr *base, size_t *size, CUdeviceptr p)
 {
 	struct sim_ctx *c;
@@ -156,7 +179,7 @@ static CUresult attribute(void *out, CUpointer_attribute attr, CUdeviceptr p)
 	struct found f;
 	CUresult r = sim_ctx_current(&c);
 
-	if (r == CUDA_SUCCESS && (out == NULL || !look(p, &f) || !answer(out, attr, p, &f))) {
+	if (r == CUDA_SUCCESS && (out == NULL || !look_any(p, &f) || !answer(out, attr, p, &f))) {
 		r = CUDA_ERROR_INVALID_VALUE;
 	}
 	return r;
@@ -202,7 +225,7 @@ static CUresult attributes(unsigned int n, const CUpointer_attribute *attrs, voi
 	if (attrs == NULL || outs == NULL) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
-	known = look(p, &f);
+	known = look_any(p, &f);
 	for (unsigned int i = 0; i < n; i++) {
 		if (outs[i] != NULL && (!known || !answer(outs[i], attrs[i], p, &f))) {
 			zero(outs[i], attrs[i]);
