@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device figures, error names, driver entry points. */
-#include <stdio.h>
-#include <string.h>
+/* Device attributes, error names, driver entry points. */
+#include <stddef.h>
 
 #include "runtime.h"
 
@@ -65,53 +64,6 @@ RT_EXPORT cudaError_t CUDARTAPI cudaDriverGetVersion(int *version)
 	return rt_done(rt_drv.f_cuDriverGetVersion(version));
 }
 
-static int attribute(CUdevice_attribute a, int dev)
-{
-	int v = 0;
-
-	rt_drv.f_cuDeviceGetAttribute(&v, a, dev);
-	return v;
-}
-
-static CUresult properties(struct cudaDeviceProp *p, int dev)
-{
-	CUresult r;
-
-	if (p == NULL) {
-		return CUDA_ERROR_INVALID_VALUE;
-	}
-	memset(p, 0, sizeof(*p));
-	r = rt_drv.f_cuDeviceGetName(p->name, (int)sizeof(p->name), dev);
-	if (r != CUDA_SUCCESS) {
-		return r;
-	}
-	rt_drv.f_cuDeviceTotalMem(&p->totalGlobalMem, dev);
-	p->major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, dev);
-	p->minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, dev);
-	p->multiProcessorCount = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, dev);
-	p->warpSize = attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE, dev);
-	p->maxThreadsPerBlock = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, dev);
-	p->sharedMemPerBlock =
-		(size_t)attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, dev);
-	p->totalConstMem = (size_t)attribute(CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY, dev);
-	p->l2CacheSize = attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, dev);
-	p->unifiedAddressing = 1;
-	p->managedMemory = 1;
-	p->concurrentManagedAccess = 1;
-	p->memoryPoolsSupported = 1;
-	p->canMapHostMemory = 1;
-	p->pciBusID = dev + 1;
-	p->textureAlignment = 512;
-	return r;
-}
-
-RT_EXPORT cudaError_t CUDARTAPI cudaGetDeviceProperties(struct cudaDeviceProp *p, int dev)
-{
-	cudaError_t e = rt_init();
-
-	return e != cudaSuccess ? rt_error(e) : rt_done(properties(p, dev));
-}
-
 RT_EXPORT cudaError_t CUDARTAPI cudaDeviceGetAttribute(int *v, enum cudaDeviceAttr a, int dev)
 {
 	cudaError_t e = rt_init();
@@ -119,6 +71,28 @@ RT_EXPORT cudaError_t CUDARTAPI cudaDeviceGetAttribute(int *v, enum cudaDeviceAt
 	return e != cudaSuccess
 		       ? rt_error(e)
 		       : rt_done(rt_drv.f_cuDeviceGetAttribute(v, (CUdevice_attribute)a, dev));
+}
+
+RT_EXPORT cudaError_t CUDARTAPI cudaDeviceGetPCIBusId(char *text, int len, int dev)
+{
+	cudaError_t e = rt_init();
+
+	return e != cudaSuccess ? rt_error(e)
+				: rt_done(rt_drv.f_cuDeviceGetPCIBusId(text, len, dev));
+}
+
+/* They do nothing where no profiler is attached. */
+RT_EXPORT cudaError_t CUDARTAPI cudaProfilerStart(void);
+RT_EXPORT cudaError_t CUDARTAPI cudaProfilerStop(void);
+
+cudaError_t CUDARTAPI cudaProfilerStart(void)
+{
+	RT_IN_CTX(rt_drv.f_cuProfilerStart());
+}
+
+cudaError_t CUDARTAPI cudaProfilerStop(void)
+{
+	RT_IN_CTX(rt_drv.f_cuProfilerStop());
 }
 
 /* The program's look-up goes through the function that this runtime was given for look-ups. */

@@ -56,6 +56,28 @@ RT_API(cudaGraphGetNodes, (cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *n)
        rt_drv.f_cuGraphGetNodes(graph, nodes, n))
 RT_API(cudaGraphNodeGetType, (cudaGraphNode_t node, enum cudaGraphNodeType *type),
        rt_drv.f_cuGraphNodeGetType(node, (CUgraphNodeType *)type))
+RT_API(cudaGraphNodeGetDependencies,
+       (cudaGraphNode_t node, cudaGraphNode_t *deps, cudaGraphEdgeData *edges, size_t *n),
+       rt_drv.f_cuGraphNodeGetDependencies(node, deps, (CUgraphEdgeData *)edges, n))
+RT_API(cudaGraphConditionalHandleCreate,
+       (cudaGraphConditionalHandle *handle, cudaGraph_t graph, unsigned int value,
+	unsigned int flags),
+       rt_drv.f_cuGraphConditionalHandleCreate((CUgraphConditionalHandle *)handle, graph, NULL,
+					       value, flags))
+RT_API(cudaUserObjectCreate,
+       (cudaUserObject_t *object, void *p, cudaHostFn_t destroy, unsigned int count,
+	unsigned int flags),
+       rt_drv.f_cuUserObjectCreate(object, p, destroy, count, flags))
+RT_API(cudaUserObjectRetain, (cudaUserObject_t object, unsigned int count),
+       rt_drv.f_cuUserObjectRetain(object, count))
+RT_API(cudaUserObjectRelease, (cudaUserObject_t object, unsigned int count),
+       rt_drv.f_cuUserObjectRelease(object, count))
+RT_API(cudaGraphRetainUserObject,
+       (cudaGraph_t graph, cudaUserObject_t object, unsigned int count, unsigned int flags),
+       rt_drv.f_cuGraphRetainUserObject(graph, object, count, flags))
+RT_API(cudaGraphReleaseUserObject,
+       (cudaGraph_t graph, cudaUserObject_t object, unsigned int count),
+       rt_drv.f_cuGraphReleaseUserObject(graph, object, count))
 RT_API(cudaGraphAddEmptyNode,
        (cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *deps, size_t n),
        rt_drv.f_cuGraphAddEmptyNode(node, graph, deps, n))

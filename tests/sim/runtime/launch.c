@@ -1,70 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nvcc's code calls. There is no device to run kernels on: a launch succeeds, and does
- * nothing. */
+/*
+ * Launches. They go to the driver, which has no device to run kernels on: it checks them, puts them
+ * in the graph of a capture, and does nothing else.
+ */
 #include "runtime.h"
-
-RT_EXPORT void **__cudaRegisterFatBinary(void *image);
-RT_EXPORT void __cudaRegisterFatBinaryEnd(void **handle);
-RT_EXPORT void __cudaUnregisterFatBinary(void **handle);
-RT_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *dev, const char *name,
-				      int limit, void *tid, void *bid, void *bd, void *gd, int *w);
-RT_EXPORT void __cudaRegisterVar(void **handle, char *host, char *dev, const char *name, int ext,
-				 size_t size, int constant, int global);
-RT_EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *dev, const char *name,
-					int ext, size_t size, int constant, int global);
-RT_EXPORT char __cudaInitModule(void **handle);
-RT_EXPORT cudaError_t __cudaGetKernel(cudaKernel_t *ret, const void *func);
-
-static void *registered;
-
-void **__cudaRegisterFatBinary(void *image)
-{
-	(void)image;
-	return &registered;
-}
-
-void __cudaRegisterFatBinaryEnd(void **handle)
-{
-	(void)handle;
-}
-
-void __cudaUnregisterFatBinary(void **handle)
-{
-	(void)handle;
-}
-
-void __cudaRegisterFunction(void **handle, const char *host, char *dev, const char *name, int limit,
-			    void *tid, void *bid, void *bd, void *gd, int *w)
-{
-	(void)handle, (void)host, (void)dev, (void)name, (void)limit;
-	(void)tid, (void)bid, (void)bd, (void)gd, (void)w;
-}
-
-void __cudaRegisterVar(void **handle, char *host, char *dev, const char *name, int ext, size_t size,
-		       int constant, int global)
-{
-	(void)handle, (void)host, (void)dev, (void)name;
-	(void)ext, (void)size, (void)constant, (void)global;
-}
-
-void __cudaRegisterManagedVar(void **handle, void **host, char *dev, const char *name, int ext,
-			      size_t size, int constant, int global)
-{
-	(void)handle, (void)host, (void)dev, (void)name;
-	(void)ext, (void)size, (void)constant, (void)global;
-}
-
-cudaError_t __cudaGetKernel(cudaKernel_t *ret, const void *func)
-{
-	*ret = (cudaKernel_t)(uintptr_t)func;
-	return cudaSuccess;
-}
-
-char __cudaInitModule(void **handle)
-{
-	(void)handle;
-	return 1;
-}
 
 struct config {
 	dim3 grid, block;
@@ -95,17 +34,88 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
 	return cudaSuccess;
 }
 
-static CUresult no_launch(const void *func)
+#define MAX_THREADS 1024 /* of a block; the devices here are all alike */
+
+static bool shape_ok(dim3 grid, dim3 block)
 {
-	return func == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+	uint64_t threads = (uint64_t)block.x * block.y * block.z;
+
+	return grid.x > 0 && grid.y > 0 && grid.z > 0 && threads > 0 && threads <= MAX_THREADS;
+}
+
+typedef CUresult (*launch_fn)(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int,
+			      unsigned int, unsigned int, unsigned int, CUstream, void **, void **);
+typedef CUresult (*together_fn)(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int,
+				unsigned int, unsigned int, unsigned int, CUstream, void **);
+
+static CUresult launch(launch_fn fn, const void *func, dim3 g, dim3 b, void **args, size_t shared,
+		       CUstream s)
+{
+	CUfunction f;
+	CUresult r = rt_kernel(func, &f);
+
+	if (r == CUDA_SUCCESS && !shape_ok(g, b)) {
+		r = (CUresult)cudaErrorInvalidConfiguration;
+	}
+	return r == CUDA_SUCCESS
+		       ? fn(f, g.x, g.y, g.z, b.x, b.y, b.z, (unsigned int)shared, s, args, NULL)
+		       : r;
+}
+
+static CUresult together(together_fn fn, const void *func, dim3 g, dim3 b, void **args,
+			 size_t shared, CUstream s)
+{
+	CUfunction f;
+	CUresult r = rt_kernel(func, &f);
+
+	if (r == CUDA_SUCCESS && !shape_ok(g, b)) {
+		r = (CUresult)cudaErrorInvalidConfiguration;
+	}
+	return r == CUDA_SUCCESS
+		       ? fn(f, g.x, g.y, g.z, b.x, b.y, b.z, (unsigned int)shared, s, args)
+		       : r;
+}
+
+_Static_assert(sizeof(cudaLaunchAttribute) == sizeof(CUlaunchAttribute), "same layout");
+
+static CUresult launch_ex(CUresult (*fn)(const CUlaunchConfig *, CUfunction, void **, void **),
+			  const cudaLaunchConfig_t *c, const void *func, void **args)
+{
+	CUlaunchConfig d;
+	CUfunction f;
+	CUresult r = c == NULL ? CUDA_ERROR_INVALID_VALUE : rt_kernel(func, &f);
+
+	if (r == CUDA_SUCCESS && !shape_ok(c->gridDim, c->blockDim)) {
+		r = (CUresult)cudaErrorInvalidConfiguration;
+	}
+	if (r != CUDA_SUCCESS) {
+		return r;
+	}
+	d = (CUlaunchConfig){
+		.gridDimX = c->gridDim.x,
+		.gridDimY = c->gridDim.y,
+		.gridDimZ = c->gridDim.z,
+		.blockDimX = c->blockDim.x,
+		.blockDimY = c->blockDim.y,
+		.blockDimZ = c->blockDim.z,
+		.sharedMemBytes = (unsigned int)c->dynamicSmemBytes,
+		.hStream = c->stream,
+		.attrs = (CUlaunchAttribute *)(void *)c->attrs,
+		.numAttrs = c->numAttrs,
+	};
+	return fn(&d, f, args, NULL);
 }
 
 #define LAUNCH(name, func_t)                                                                       \
-	RT_API(name,                                                                               \
-	       (func_t func, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t s),   \
-	       ((void)grid, (void)block, (void)args, (void)shared, (void)s, no_launch(func)))
+	RT_API_PTSZ(                                                                               \
+		name,                                                                              \
+		(func_t func, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t s),  \
+		launch(PT(cuLaunchKernel), func, grid, block, args, shared, s))
 
 LAUNCH(cudaLaunchKernel, const void *)
-LAUNCH(cudaLaunchKernel_ptsz, const void *)
 LAUNCH(__cudaLaunchKernel, cudaKernel_t)
-LAUNCH(__cudaLaunchKernel_ptsz, cudaKernel_t)
+RT_API_PTSZ(cudaLaunchCooperativeKernel,
+	    (const void *func, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t s),
+	    together(PT(cuLaunchCooperativeKernel), func, grid, block, args, shared, s))
+RT_API_PTSZ(cudaLaunchKernelExC, (const cudaLaunchConfig_t *config, const void *func, void **args),
+	    launch_ex(PT(cuLaunchKernelEx), config, func, args))

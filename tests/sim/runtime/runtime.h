@@ -9,6 +9,7 @@
 #define CUWEIR_SIM_RUNTIME_H
 
 #include <cuda.h>
+#include <cudaProfilerTypedefs.h>
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 
@@ -48,6 +49,9 @@ cudaError_t rt_done(CUresult r); /* the result, kept as the last error if it is 
 cudaError_t rt_error(cudaError_t e);
 int rt_device(void);
 cudaError_t rt_primary(int dev, CUcontext *ret); /* of another device, for peers */
+
+/* image.c: the kernel that a host function stands for; a kernel may be given as it is. */
+CUresult rt_kernel(const void *func, CUfunction *ret);
 
 #define RT_EXPORT __attribute__((visibility("default")))
 

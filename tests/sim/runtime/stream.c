@@ -2,6 +2,11 @@
 /* Streams, events, capture. */
 #include "runtime.h"
 
+static CUstreamCallback callback(cudaStreamCallback_t fn)
+{
+	return (CUstreamCallback)(void (*)(void))fn; /* they differ in the enumeration's name */
+}
+
 RT_API(cudaDeviceSynchronize, (void), rt_drv.f_cuCtxSynchronize())
 RT_API(cudaStreamCreate, (cudaStream_t *s), rt_drv.f_cuStreamCreateWithPriority(s, 0, 0))
 RT_API(cudaStreamCreateWithFlags, (cudaStream_t *s, unsigned int flags),
@@ -20,11 +25,18 @@ RT_API_PTSZ(cudaStreamGetPriority, (cudaStream_t s, int *priority),
 RT_API_PTSZ(cudaStreamGetId, (cudaStream_t s, unsigned long long *id), PT(cuStreamGetId)(s, id))
 RT_API_PTSZ(cudaLaunchHostFunc, (cudaStream_t s, cudaHostFn_t fn, void *data),
 	    PT(cuLaunchHostFunc)(s, fn, data))
+RT_API_PTSZ(cudaStreamAddCallback,
+	    (cudaStream_t s, cudaStreamCallback_t fn, void *data, unsigned int flags),
+	    PT(cuStreamAddCallback)(s, callback(fn), data, flags))
+RT_API(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest),
+       rt_drv.f_cuCtxGetStreamPriorityRange(least, greatest))
 RT_API(cudaEventCreate, (cudaEvent_t *e), rt_drv.f_cuEventCreate(e, 0))
 RT_API(cudaEventCreateWithFlags, (cudaEvent_t *e, unsigned int flags),
        rt_drv.f_cuEventCreate(e, flags))
 RT_API(cudaEventDestroy, (cudaEvent_t e), rt_drv.f_cuEventDestroy(e))
 RT_API_PTSZ(cudaEventRecord, (cudaEvent_t e, cudaStream_t s), PT(cuEventRecord)(e, s))
+RT_API_PTSZ(cudaEventRecordWithFlags, (cudaEvent_t e, cudaStream_t s, unsigned int flags),
+	    PT(cuEventRecordWithFlags)(e, s, flags))
 RT_API(cudaEventQuery, (cudaEvent_t e), rt_drv.f_cuEventQuery(e))
 RT_API(cudaEventSynchronize, (cudaEvent_t e), rt_drv.f_cuEventSynchronize(e))
 RT_API(cudaEventElapsedTime, (float *ms, cudaEvent_t a, cudaEvent_t b),
@@ -46,5 +58,10 @@ RT_API_PTSZ(cudaStreamGetCaptureInfo,
 	     size_t *n),
 	    PT(cuStreamGetCaptureInfo)(s, (CUstreamCaptureStatus *)status, (cuuint64_t *)id, graph,
 				       deps, (const CUgraphEdgeData **)(uintptr_t)edges, n))
+RT_API_PTSZ(cudaStreamUpdateCaptureDependencies,
+	    (cudaStream_t s, cudaGraphNode_t *deps, const cudaGraphEdgeData *edges, size_t n,
+	     unsigned int flags),
+	    PT(cuStreamUpdateCaptureDependencies)(s, deps, (const CUgraphEdgeData *)edges, n,
+						  flags))
 RT_API(cudaThreadExchangeStreamCaptureMode, (enum cudaStreamCaptureMode * mode),
        rt_drv.f_cuThreadExchangeStreamCaptureMode((CUstreamCaptureMode *)mode))
