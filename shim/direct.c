@@ -139,11 +139,25 @@ static bool find(void *memory, struct cw_record *ret_record, uint8_t *ret_flags)
 	return (*ret_flags & CW_ORIGIN_DIRECT) != 0;
 }
 
+/* The default stream is that of the memory's device, whichever is current. */
+static bool push_home(const struct cw_record *known)
+{
+	int device = cw_origin_get(known->origin)->device;
+	struct cw_where where;
+	int references;
+
+	cw_where_current(&where);
+	return where.device != device && cw_context_push(cw_primary_context(device, &references));
+}
+
 CUresult cw_direct_free(void *memory, bool ordered, CUstream stream, const void *site)
 {
+	struct cw_thread before = cw_thread;
 	struct cw_request request;
 	struct cw_record known;
 	uint8_t flags;
+	bool pushed;
+	CUresult result;
 
 	if (!find(memory, &known, &flags)) {
 		return CUDA_ERROR_INVALID_VALUE;
@@ -160,7 +174,12 @@ CUresult cw_direct_free(void *memory, bool ordered, CUstream stream, const void 
 		request.stream = stream;
 		request.flags = CUWEIR_EVENT_STREAM_ORDERED;
 	}
-	return cw_deallocate(&request);
+	pushed = ordered && stream == NULL && push_home(&known);
+	result = cw_deallocate(&request);
+	if (pushed) {
+		cw_context_pop(&before);
+	}
+	return result;
 }
 
 /* Nothing says in which streams the memory is used: so all of them are waited for. */

@@ -28,11 +28,7 @@ struct visit {
 	bool pushed;
 };
 
-/*
- * Makes the context current that the memory is for, where another one is: an allocator then
- * takes and orders its blocks in the right one.
- */
-static bool push_context(CUcontext wanted)
+bool cw_context_push(CUcontext wanted)
 {
 	push_fn push = (push_fn)cw_real_of(CW_HOOK_cuCtxPushCurrent_v2);
 	struct cw_where here;
@@ -48,6 +44,19 @@ static bool push_context(CUcontext wanted)
 	return true;
 }
 
+void cw_context_pop(const struct cw_thread *before)
+{
+	pop_fn pop = (pop_fn)cw_real_of(CW_HOOK_cuCtxPopCurrent_v2);
+	CUcontext popped;
+
+	if (pop != NULL) {
+		pop(&popped);
+		cw_thread.context = before->context;
+		cw_thread.context_known = before->context_known;
+		cw_thread.device = before->device;
+	}
+}
+
 /* As a callback: the policy's calls are nested, and its allocator learns the facts. */
 static struct visit enter(const struct cw_policy *policy, struct cw_request *request,
 			  CUcontext context, struct cuweir_event *event)
@@ -55,7 +64,7 @@ static struct visit enter(const struct cw_policy *policy, struct cw_request *req
 	struct visit visit = { .thread = cw_thread, .saved_errno = errno };
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &visit.cancel_state);
-	visit.pushed = push_context(context);
+	visit.pushed = cw_context_push(context);
 	cw_event_fill(event, request);
 	event->context = context;
 	cw_thread.request = request;
@@ -68,19 +77,13 @@ static struct visit enter(const struct cw_policy *policy, struct cw_request *req
 
 static void leave(const struct visit *visit)
 {
-	pop_fn pop = (pop_fn)cw_real_of(CW_HOOK_cuCtxPopCurrent_v2);
-	CUcontext popped;
-
 	cw_thread.request = visit->thread.request;
 	cw_thread.event = visit->thread.event;
 	cw_thread.in_callback = visit->thread.in_callback;
 	cw_thread.runtime_hook = visit->thread.runtime_hook;
 	cw_thread.runtime_site = visit->thread.runtime_site;
-	if (CW_UNLIKELY(visit->pushed) && pop != NULL) {
-		pop(&popped);
-		cw_thread.context = visit->thread.context;
-		cw_thread.context_known = visit->thread.context_known;
-		cw_thread.device = visit->thread.device;
+	if (CW_UNLIKELY(visit->pushed)) {
+		cw_context_pop(&visit->thread);
 	}
 	pthread_setcancelstate(visit->cancel_state, NULL);
 	errno = visit->saved_errno;

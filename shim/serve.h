@@ -29,6 +29,14 @@ bool cw_serve_can_reallocate(const struct cw_record *record);
 void *cw_serve_reallocate(struct cw_request *request, const struct cw_record *detached,
 			  uint64_t alignment, uint64_t new_size);
 
+/*
+ * Makes the context current that memory is for, where another one is: its blocks are then taken and
+ * ordered in the right one. True: to be undone, with what the thread was before.
+ */
+struct cw_thread;
+bool cw_context_push(CUcontext wanted);
+void cw_context_pop(const struct cw_thread *before);
+
 /* The next of struct cuweir_host. */
 extern const struct cuweir_allocator cw_next;
 

@@ -72,7 +72,8 @@ CUWEIR_EXPORT void *cuweir_allocate_async(uint64_t size, uint64_t alignment, uin
 					  void *stream);
 
 /*
- * Gives `memory` back in the order of `stream`, which follows all work that uses it. True for
+ * Gives `memory` back in the order of `stream`, which follows all work that uses it; NULL is the
+ * default stream of the memory's device, whichever is current (the primary context's). True for
  * NULL. False, without a CUDA call, for what no function of this header handed out, and for
  * what was given back already; false too where the driver refuses (the memory is then as it
  * was), or a dealloc threshold gave a status (it is gone). Source: deallocateAsync.

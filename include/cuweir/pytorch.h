@@ -20,11 +20,15 @@ extern "C" {
 
 /*
  * `size` bytes in the order of `stream`, by cuweir_allocate_async. PyTorch has made `device`
- * current. NULL for size 0 and where the memory cannot be had.
+ * current. NULL for size 0. Where the memory cannot be had it throws std::bad_alloc, as PyTorch
+ * wants of such a function (NULL would be an address to it); NULL in a process without libstdc++.
  */
 CUWEIR_EXPORT void *cuweir_torch_alloc(size_t size, int device, void *stream);
 
-/* Gives `memory` back in the order of `stream`; NULL and unknown memory are ignored. */
+/*
+ * Gives `memory` back in the order of `stream`; NULL and unknown memory are ignored. The default
+ * stream is that of the memory's device: PyTorch does not make it current for a free.
+ */
 CUWEIR_EXPORT void cuweir_torch_free(void *memory, size_t size, int device, void *stream);
 
 #ifdef __cplusplus

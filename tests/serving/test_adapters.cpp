@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #define CHECK(condition)                                                                           \
 	do {                                                                                       \
@@ -74,7 +75,13 @@ static void torch()
 	cuweir_torch_free(p, 4096, 0, stream);
 	cuweir_torch_free(nullptr, 0, 0, stream);
 	CHECK(total() == 0);
-	CHECK(cuweir_torch_alloc(std::size_t(3) << 60, 0, stream) == nullptr);
+	bool thrown = false;
+	try {
+		cuweir_torch_alloc(std::size_t(3) << 60, 0, stream);
+	} catch (const std::bad_alloc &) {
+		thrown = true;
+	}
+	CHECK(thrown);
 	CHECK(cuStreamDestroy(stream) == CUDA_SUCCESS);
 }
 

@@ -150,6 +150,32 @@ static void across(void **state)
 	}
 }
 
+/* The default stream is the memory's device's, and the program's context stays current. */
+static void other_device(void **state)
+{
+	CUcontext first, second, now;
+	unsigned long long pushes;
+	void *p = cuweir_allocate_async(K, 0, 0, NULL);
+
+	(void)state;
+	assert_int_equal(cuCtxGetCurrent(&first), CUDA_SUCCESS);
+	assert_int_equal(cuDevicePrimaryCtxRetain(&second, 1), CUDA_SUCCESS);
+	assert_int_equal(cuCtxSetCurrent(second), CUDA_SUCCESS);
+	pushes = cuweir_sim_calls("cuCtxPushCurrent_v2");
+	assert_true(cuweir_deallocate_async(p, NULL));
+	/* Alone nobody hears which contexts there are. */
+	assert_int_equal(cuweir_sim_calls("cuCtxPushCurrent_v2") - pushes, is_preloaded());
+	assert_int_equal(cuCtxGetCurrent(&now), CUDA_SUCCESS);
+	assert_ptr_equal(now, second);
+	p = cuweir_allocate_async(K, 0, 0, NULL);
+	assert_int_equal(cuweir_sim_used(1, CUWEIR_SIM_DEVICE), K);
+	assert_true(cuweir_deallocate_async(p, NULL));
+	assert_int_equal(cuweir_sim_calls("cuCtxPushCurrent_v2") - pushes, is_preloaded());
+	assert_int_equal(cuCtxSetCurrent(first), CUDA_SUCCESS);
+	assert_int_equal(cuDevicePrimaryCtxRelease(1), CUDA_SUCCESS);
+	check_books(0);
+}
+
 /* T-16, T-22 */
 static void streams(void **state)
 {
@@ -291,7 +317,7 @@ int main(void)
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(alignments), cmocka_unit_test(flags),
 		cmocka_unit_test(foreign),    cmocka_unit_test(across),
-		cmocka_unit_test(streams),    cmocka_unit_test(captured), cmocka_unit_test(pool_gauge),
+		cmocka_unit_test(other_device), cmocka_unit_test(streams),    cmocka_unit_test(captured), cmocka_unit_test(pool_gauge),
 		cmocka_unit_test(reallocation),
 	};
 
