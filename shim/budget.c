@@ -164,6 +164,28 @@ static struct cw_budget *make(int device, uint32_t kinds, uint32_t owner, uint64
 	return budget;
 }
 
+/*
+ * Whether a kind of the mask belongs to a budget of other kinds on which somebody else has a
+ * limit: that one cannot be held any more if the kind is taken away. Lock held.
+ */
+static bool is_anothers(uint32_t owner, int device, uint32_t kinds)
+{
+	for (unsigned int kind = 1; kind < CUWEIR_KIND_COUNT; kind++) {
+		const struct cw_budget *budget = cw_budget_find(device, kind);
+
+		if ((kinds & CUWEIR_KIND_BIT(kind)) == 0 || budget == NULL ||
+		    budget->kinds == kinds) {
+			continue;
+		}
+		for (uint32_t i = 0; i < CW_BUDGET_OWNERS; i++) {
+			if (i != owner && budget->below_none[i] != 0) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
 int cw_budget_set(uint32_t owner, int device, uint32_t kinds, uint64_t limit)
 {
 	struct cw_budget *budget;
@@ -176,6 +198,10 @@ int cw_budget_set(uint32_t owner, int device, uint32_t kinds, uint64_t limit)
 		return CUWEIR_ERROR_INVALID_VALUE;
 	}
 	cw_lock_acquire(&setting);
+	if (is_anothers(owner, device, kinds)) {
+		cw_lock_release(&setting);
+		return CUWEIR_ERROR_NOT_PERMITTED;
+	}
 	budget = make(device, kinds, owner, limit);
 	if (budget != NULL) {
 		limit_by(budget, owner, limit);

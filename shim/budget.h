@@ -58,7 +58,8 @@ void cw_budget_use(struct cw_budget *budget, uint64_t bytes);
 /*
  * Sets the owner's limit of the kinds in the mask on the device: of several owners' the lowest
  * holds. What is taken already counts, and is exact when nothing is under way, as in a policy's
- * open. UINT64_MAX lifts it. 0, or a CUresult.
+ * open. UINT64_MAX lifts it. CUWEIR_ERROR_NOT_PERMITTED where a kind would be taken away from
+ * another mask on which somebody else has a limit. 0, or a CUresult.
  */
 int cw_budget_set(uint32_t owner, int device, uint32_t kinds, uint64_t limit);
 

@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "chain.h"
 
-#include <dlfcn.h>
-#include <errno.h>
 #include <limits.h>
-#include <link.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "budget.h"
 #include "builtin.h"
 #include "config.h"
-#include "elf_read.h"
 #include "host.h"
 #include "message.h"
-#include "old_glibc.h"
+#include "plugin.h"
 #include "program.h"
 #include "thread.h"
-
-#define ENTRY_SYMBOL "cuweir_policy_entry"
-#define PLUGIN_WANT "a policy that is there (cuweir policies), or the path with a / of a plugin"
 
 struct cw_chain cw_chain;
 
@@ -31,91 +23,6 @@ static int left_out(const char *setting, const char *reason)
 {
 	cw_message(CW_ERROR, "CUWEIR_POLICY=\"%s\": %s; the policy is left out", setting, reason);
 	return 1;
-}
-
-static const char *last_dl_error(void)
-{
-	const char *error = dlerror();
-
-	return error != NULL ? error : "unknown error of the dynamic linker";
-}
-
-/* Where our own object lies, with the last slash: policies are installed beside it. 0: unknown. */
-static size_t own_directory(char *buffer, size_t size)
-{
-	Dl_info info;
-	const char *slash;
-	size_t length;
-
-	if (dladdr((void *)(uintptr_t)&cw_chain, &info) == 0 || info.dli_fname == NULL) {
-		return 0;
-	}
-	slash = strrchr(info.dli_fname, '/');
-	length = slash != NULL ? (size_t)(slash - info.dli_fname) + 1 : 0;
-	if (length == 0 || length >= size) {
-		return 0;
-	}
-	memcpy(buffer, info.dli_fname, length);
-	buffer[length] = '\0';
-	return length;
-}
-
-/* The loader's words, without the file's name before them. */
-static void *open_file(const char *path, const char **ret_error)
-{
-	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-	size_t length = strlen(path);
-
-	*ret_error = handle == NULL ? last_dl_error() : NULL;
-	if (handle == NULL && strncmp(*ret_error, path, length) == 0 &&
-	    strncmp(*ret_error + length, ": ", 2) == 0) {
-		*ret_error += length + 2;
-	}
-	return handle;
-}
-
-/*
- * A path is taken as it is. A name is looked for beside our object: installed in cuweir/, and
- * in a build tree in ../policy/.
- */
-static void *open_plugin(const char *name, const char **ret_error)
-{
-	static const char *const places[] = { "cuweir", "../policy" };
-	char path[PATH_MAX];
-	size_t length;
-
-	if (strchr(name, '/') != NULL) {
-		/* From where the program was started, as its other files. */
-		bool relative = name[0] != '/' && cw_config.directory[0] != '\0';
-
-		cw_format(path, sizeof(path), "%s%s%s", relative ? cw_config.directory : "",
-			  relative ? "/" : "", name);
-		if (access(path, F_OK) != 0 && errno == ENOENT) {
-			*ret_error = "there is no such file";
-			return NULL;
-		}
-		return open_file(path, ret_error);
-	}
-	*ret_error = "there is no policy of that name beside libcuweir.so";
-	length = own_directory(path, sizeof(path));
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && length != 0; i++) {
-		cw_format(path + length, sizeof(path) - length, "%s/%s.so", places[i], name);
-		if (access(path, F_OK) == 0) {
-			return open_file(path, ret_error);
-		}
-	}
-	return NULL;
-}
-
-static const struct cuweir_policy *find_entry(void *handle)
-{
-	struct link_map *map = NULL;
-
-	/* Our own reading of the symbol table: the program's dlerror stays as it is. */
-	if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map == NULL) {
-		return NULL;
-	}
-	return cw_elf_symbol(map, ENTRY_SYMBOL);
 }
 
 static bool all_zero(const unsigned char *bytes, size_t size)
@@ -298,22 +205,19 @@ static const char *next_element(const char *at, size_t *ret_length)
 void cw_chain_load(const char *setting, struct cw_plugins *ret_plugins)
 {
 	const char *element = setting;
-	const char *reason;
+	char reason[256];
 	char name[PATH_MAX];
 	size_t length;
 
 	memset(ret_plugins, 0, sizeof(*ret_plugins));
 	for (uint32_t i = 0; i < CW_CHAIN_MAX; i++) {
-		void *handle;
-
 		element = next_element(element, &length);
 		if (element == NULL) {
 			return;
 		}
 		cw_format(name, sizeof(name), "%s", element);
 		name[strcspn(name, ":;")] = '\0';
-		handle = open_plugin(name, &reason);
-		ret_plugins->entries[i] = handle != NULL ? find_entry(handle) : NULL;
+		ret_plugins->entries[i] = cw_plugin_load(name, reason, sizeof(reason));
 		element += length;
 	}
 }
@@ -329,21 +233,15 @@ static int add_policy(char *element, const struct cuweir_policy *entry, uint32_t
 	char buffer[512];
 	char setting[256];
 	char *colon = strchr(element, ':');
-	void *handle;
 
 	cw_format(setting, sizeof(setting), "%s", element);
 	if (colon != NULL) {
 		*colon = '\0';
 		arguments = colon + 1;
 	}
-	handle = entry == NULL ? open_plugin(element, &reason) : NULL;
-	if (entry == NULL && handle == NULL) {
-		cw_format(buffer, sizeof(buffer), "%s; want %s", reason, PLUGIN_WANT);
-		return left_out(setting, buffer);
-	}
-	entry = entry == NULL ? find_entry(handle) : entry;
+	entry = entry == NULL ? cw_plugin_load(element, buffer, sizeof(buffer)) : entry;
 	if (entry == NULL) {
-		return left_out(setting, "it exports no " ENTRY_SYMBOL "; want " PLUGIN_WANT);
+		return left_out(setting, buffer);
 	}
 	reason = put_policy(entry, element, arguments, index, buffer, sizeof(buffer));
 	if (reason != NULL) {

@@ -214,7 +214,6 @@ void *cw_hook_for_driver_pointer(const char *base, void *pointer, int version,
 		if (id >= CW_HOOK_EXPORTED || !is_candidate(id, base)) {
 			return pointer;
 		}
-		row = &cw_hooks[id];
 	} else {
 		row = best_row(base, NULL, version, flags);
 		if (row->version > version) {

@@ -2,6 +2,8 @@
 /* The driver door for stream-ordered pools: which memory they give, and giving it. */
 #include "driver_pool.h"
 
+#include <time.h>
+
 #include "bodies.h"
 #include "driver_door.h"
 #include "graph_books.h"
@@ -120,6 +122,17 @@ static void not_current(CUmemoryPool pool)
 	}
 }
 
+static uint32_t asking; /* threads that ask pools for the gauge: none is destroyed meanwhile */
+
+static void wait_for_askers(void)
+{
+	const struct timespec pause = { .tv_nsec = 20000 };
+
+	for (int i = 0; i < 50000 && __atomic_load_n(&asking, __ATOMIC_SEQ_CST) != 0; i++) {
+		nanosleep(&pause, NULL);
+	}
+}
+
 /* Memory that is out keeps its records: it lives until it is freed (C-68). */
 CUresult cw_mem_pool_destroy(enum cw_hook_id hook, const void *site, CUmemoryPool pool)
 {
@@ -134,6 +147,7 @@ CUresult cw_mem_pool_destroy(enum cw_hook_id hook, const void *site, CUmemoryPoo
 	}
 	/* Before the call: the handle may be that of a new pool at once. */
 	known = cw_handles_remove(CW_HANDLE_POOL, key_of(pool), &entry);
+	wait_for_askers();
 	result = real(pool);
 	if (result == CUDA_SUCCESS) {
 		not_current(pool);
@@ -251,7 +265,9 @@ void cw_pool_ask_reserved(int device)
 		       cw_pool_gives(CUWEIR_KIND_DEVICE, device)) != CUDA_SUCCESS) {
 		return;
 	}
+	__atomic_fetch_add(&asking, 1, __ATOMIC_SEQ_CST);
 	cw_handles_walk(CW_HANDLE_POOL, add_reserved, &reserve);
+	__atomic_fetch_sub(&asking, 1, __ATOMIC_SEQ_CST);
 	if (reserve.known) {
 		cw_total_set_gauge(device, CUWEIR_KIND_POOL, reserve.bytes);
 	}

@@ -65,6 +65,7 @@ static bool record(struct cw_request *request)
 /* Before the driver is asked (D-05). A reservation's claim is there already. */
 static bool claim(struct cw_request *request)
 {
+	request->refused = 0;
 	if (request->claimed != 0) {
 		return true;
 	}
@@ -72,7 +73,6 @@ static bool claim(struct cw_request *request)
 	if (CW_LIKELY(request->budget == NULL)) {
 		return true;
 	}
-	request->refused = 0;
 	if (!cw_budget_claim(request->budget, request->requested)) {
 		return false;
 	}
@@ -121,17 +121,21 @@ static CW_COLD CUresult claim_rest(struct cw_request *request)
 static CW_COLD CUresult unrecorded(struct cw_request *request)
 {
 	static unsigned int told;
-	bool limited = cw_budget_limits(request->budget);
+	bool fails = request->owner != 0 ||
+		     (cw_budget_limits(request->budget) && request->undo != NULL &&
+		      request->undo(request) == CUDA_SUCCESS);
 
 	cw_message_limited(CW_ERROR, &told,
 			   "no memory for a record of %llu B by %s: the allocation %s",
 			   (unsigned long long)request->charged, cw_hook_base(request->call),
-			   limited ? "fails, since there is a limit" : "is not counted");
-	if (!limited) {
-		unclaim(request);
-		return CUDA_SUCCESS;
+			   fails ? "fails" : "is not counted");
+	if (request->owner != 0) {
+		return CUDA_SUCCESS; /* whose it is gets it back, see cw_grant_served */
 	}
-	if (request->owner != 0 || request->undo == NULL || request->undo(request) != CUDA_SUCCESS) {
+	if (!fails) {
+		if (!cw_budget_limits(request->budget)) {
+			unclaim(request);
+		}
 		return CUDA_SUCCESS;
 	}
 	if (request->origin_flags & CW_ORIGIN_PITCHED) {

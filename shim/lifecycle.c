@@ -34,9 +34,11 @@
 #include "totals.h"
 #include "wait.h"
 #include "where.h"
+#include "within_loader.h"
 
 int cw_phase_;
 
+static uint32_t loader;  /* thread id of the first one that loads the plugins */
 static uint32_t opener;  /* thread id, while opening */
 static pid_t owner;      /* the process that opened: a child of it is silent at its exit */
 
@@ -87,6 +89,7 @@ static void after_fork_child(void)
 	cw_context_end_postfork_child();
 	cw_result_postfork_child();
 	cw_stacks_postfork_child();
+	__atomic_store_n(&loader, 0, __ATOMIC_RELAXED);
 	if (__atomic_load_n(&cw_phase_, __ATOMIC_RELAXED) == CW_PHASE_OPENING) {
 		/* Another thread of the parent was at it; the child begins anew. */
 		__atomic_store_n(&cw_phase_, CW_PHASE_NEW, __ATOMIC_RELEASE);
@@ -124,14 +127,15 @@ static void open_all(const struct cw_plugins *plugins)
 }
 
 /*
- * Another thread is opening. It is in a policy's open, which may wait for the loader's lock, as
- * in a dlopen of its own, and this thread may hold that: so not for ever.
+ * Another thread is loading the plugins, or opens the policies. Either may wait for the loader's
+ * lock, which this thread may hold, or one that waits for this one: so not for ever.
  */
 static bool wait_for_opening(void)
 {
 	static bool given_up; /* once is enough, of all threads */
 	struct timespec deadline;
 	long result = 0;
+	int phase;
 
 	if (__atomic_load_n(&given_up, __ATOMIC_RELAXED)) {
 		return true;
@@ -139,15 +143,18 @@ static bool wait_for_opening(void)
 	clock_gettime(CLOCK_MONOTONIC, &deadline);
 	deadline.tv_sec += 5;
 	/* A signal is no reason to go on without the policies. */
-	while (result == 0 &&
-	       __atomic_load_n(&cw_phase_, __ATOMIC_ACQUIRE) == CW_PHASE_OPENING) {
-		result = syscall(SYS_futex, &cw_phase_, FUTEX_WAIT_BITSET_PRIVATE,
-				 CW_PHASE_OPENING, &deadline, NULL, FUTEX_BITSET_MATCH_ANY);
+	while (result == 0) {
+		phase = __atomic_load_n(&cw_phase_, __ATOMIC_ACQUIRE);
+		if (phase != CW_PHASE_NEW && phase != CW_PHASE_OPENING) {
+			return phase != CW_PHASE_DISABLED;
+		}
+		result = syscall(SYS_futex, &cw_phase_, FUTEX_WAIT_BITSET_PRIVATE, phase, &deadline,
+				 NULL, FUTEX_BITSET_MATCH_ANY);
 		if (result < 0 && errno != ETIMEDOUT) {
 			result = 0;
 		}
 	}
-	if (result < 0 && !__atomic_exchange_n(&given_up, true, __ATOMIC_RELAXED)) {
+	if (!__atomic_exchange_n(&given_up, true, __ATOMIC_RELAXED)) {
 		cw_message(CW_ERROR, "a policy's open takes longer than 5 s, or waits for this thread, "
 				     "as for a constructor: calls go on without policies meanwhile");
 	}
@@ -155,15 +162,22 @@ static bool wait_for_opening(void)
 }
 
 /*
- * By each thread that comes before the opening, and before any of them opens: one that loads
- * waits for the loader's lock, which another one may hold that comes here, as in a constructor.
- * False: this thread is loading, and a plugin's constructor has called.
+ * Before any thread opens: one that loads may have to wait for the loader's lock, which another
+ * one may hold that comes here, as in a constructor. That one loads by itself, and may be the first
+ * to open. All others wait for the first. False: a plugin's constructor has called, or there is
+ * nothing more to wait for.
  */
 static bool load_plugins(struct cw_plugins *ret_plugins)
 {
 	static CW_TLS bool is_loading;
+	uint32_t expected = 0;
 
 	if (is_loading) {
+		return false;
+	}
+	if (!__atomic_compare_exchange_n(&loader, &expected, cw_thread_id(), false, __ATOMIC_RELAXED,
+					 __ATOMIC_RELAXED) && !cw_within_loader()) {
+		(void)wait_for_opening();
 		return false;
 	}
 	is_loading = true;
@@ -183,7 +197,7 @@ static bool open_now(void)
 		return false;
 	}
 	if (expected == CW_PHASE_NEW && !load_plugins(&plugins)) {
-		return true;
+		return __atomic_load_n(&cw_phase_, __ATOMIC_ACQUIRE) != CW_PHASE_DISABLED;
 	}
 	if (expected == CW_PHASE_NEW &&
 	    __atomic_compare_exchange_n(&cw_phase_, &expected, CW_PHASE_OPENING, false,

@@ -213,28 +213,39 @@ void cw_message_note_stderr(void)
 	has_stderr = own_file_facts(STDERR_FILENO, &first_stderr);
 }
 
+/* Whether what has the number is such as freopen, a shell or a terminal make a standard error of. */
+static bool is_stderr(const struct stat *status)
+{
+	long flags = syscall(SYS_fcntl, STDERR_FILENO, F_GETFL);
+	bool only_written = (flags & O_ACCMODE) == O_WRONLY;
+
+	switch (status->st_mode & S_IFMT) {
+	case S_IFREG:
+		return only_written || (flags & O_APPEND) != 0;
+	case S_IFIFO:
+		return only_written;
+	case S_IFCHR:
+		return only_written || isatty(STDERR_FILENO);
+	default:
+		return false;
+	}
+}
+
 /*
  * -1, with errno, where it is not: the program was started without it, or has closed it and opened
- * a file or a connection that got its number. One that is only written to is taken for a new
- * standard error, as freopen makes it.
+ * something of its own that got its number.
  */
 static int stderr_now(void)
 {
 	struct stat status;
-	long flags;
 
-	errno = EBADF;
-	if (!has_stderr || !own_file_facts(STDERR_FILENO, &status)) {
-		return -1;
-	}
-	if ((status.st_dev == first_stderr.st_dev && status.st_ino == first_stderr.st_ino) ||
-	    !(S_ISREG(status.st_mode) || S_ISSOCK(status.st_mode))) {
+	if (has_stderr && own_file_facts(STDERR_FILENO, &status) &&
+	    ((status.st_dev == first_stderr.st_dev && status.st_ino == first_stderr.st_ino) ||
+	     is_stderr(&status))) {
 		return STDERR_FILENO;
 	}
-	flags = syscall(SYS_fcntl, STDERR_FILENO, F_GETFL);
 	errno = EBADF;
-	return S_ISREG(status.st_mode) && (flags & (O_ACCMODE | O_APPEND)) != O_RDWR
-		       ? STDERR_FILENO : -1;
+	return -1;
 }
 
 void cw_write_message(const char *text, size_t length)

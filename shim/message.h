@@ -37,7 +37,7 @@ size_t cw_vformat(char *buffer, size_t size, const char *format, va_list argumen
 /* 1536 -> "1.5 KiB" in a buffer of at least 16 bytes; returns the buffer. */
 const char *cw_human_size(char buffer[16], unsigned long long bytes);
 
-/* At load: what standard error is, so that nothing else gets our lines that has its number later. */
+/* At load: what standard error is, so that what has its number later does not get our lines. */
 void cw_message_note_stderr(void);
 
 /* Writes all of it to stderr, through signals and short writes; errno kept. */

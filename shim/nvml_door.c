@@ -13,6 +13,7 @@ typedef int (*memory_info_fn)(struct cw_nvml_device *, struct cw_nvml_memory *);
 typedef int (*memory_info_v2_fn)(struct cw_nvml_device *, struct cw_nvml_memory_v2 *);
 typedef int (*nvml_uuid_fn)(struct cw_nvml_device *, char *, unsigned int);
 typedef int (*nvml_count_fn)(unsigned int *);
+typedef int (*nvml_mig_fn)(struct cw_nvml_device *, unsigned int *, unsigned int *);
 typedef CUresult (*cuda_uuid_fn)(CUuuid *, CUdevice);
 
 enum { UUID_BYTES = 16, UNKNOWN = -1 };
@@ -55,14 +56,21 @@ static bool read_uuid(const char *text, unsigned char *ret_bytes)
  * Before cuInit, and before there is a driver, CUDA names no devices. But where the machine has
  * one alone and nothing is hidden, that is its number 0.
  */
-static int ordinal_before_init(const void *real)
+static int ordinal_before_init(const void *real, struct cw_nvml_device *device)
 {
+	nvml_mig_fn mig = (nvml_mig_fn)cw_function_beside(real, "nvmlDeviceGetMigMode");
+	unsigned int mode = 0;
+	unsigned int pending;
 	nvml_count_fn count = (nvml_count_fn)cw_function_beside(real, "nvmlDeviceGetCount_v2");
 	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
 	unsigned int devices = 0;
 
 	if (count == NULL || (visible != NULL && __builtin_strcmp(visible, "0") != 0) ||
 	    count(&devices) != CW_NVML_SUCCESS || devices != 1) {
+		return UNKNOWN;
+	}
+	/* A part of a device has figures of its own, and CUDA may show a part. */
+	if (mig != NULL && mig(device, &mode, &pending) == CW_NVML_SUCCESS && mode != 0) {
 		return UNKNOWN;
 	}
 	return 0;
@@ -87,7 +95,7 @@ static int ordinal_of(const void *real, struct cw_nvml_device *device)
 		return UNKNOWN;
 	}
 	if (cuda_uuid == NULL || cuda_uuid(&uuid, 0) == CUDA_ERROR_NOT_INITIALIZED) {
-		return ordinal_before_init(real);
+		return ordinal_before_init(real, device);
 	}
 	if (nvml_uuid == NULL ||
 	    nvml_uuid(device, text, sizeof(text)) != CW_NVML_SUCCESS ||

@@ -233,7 +233,7 @@ static const char *advice(const struct facts *facts)
 
 	if (facts->limited && counted > facts->limit) {
 		return is_padded ? "with its padding it is larger than the limit"
-						    : "it is larger than the limit";
+				 : "it is larger than the limit";
 	}
 	if (facts->limited && (facts->taken >= facts->limit ||
 			       counted > facts->limit - facts->taken)) {

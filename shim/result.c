@@ -167,7 +167,7 @@ void cw_result_open(const char *path)
 		}
 		return;
 	}
-	own = take_slot();
+	own = file != NULL ? take_slot() : NULL;
 	if (own != NULL) {
 		cw_plain_set(CW_PLAIN_RESULT);
 		cw_ledger_watch(show_live);

@@ -20,8 +20,8 @@ void cw_runtime_see_first(int slot);
 bool cw_runtimes_any(void);
 
 /*
- * Forgets those that are in no bit of `seen`, a bit for each slot, and all call sites: other code may
- * lie there now.
+ * Forgets those that are in no bit of `seen`, a bit for each slot, and all call sites: other code
+ * may lie there now.
  */
 void cw_runtimes_forget(uint32_t seen);
 

@@ -199,7 +199,8 @@ CUWEIR_EXPORT int cuweir_walk(bool (*visit)(const struct cuweir_record *record, 
  * At most `bytes` of the kinds in the mask (0: DEVICE) on `device` together; UINT64_MAX for no
  * budget of the program's: what policies have set holds all the same. Exact when set before the
  * first allocation; set later, it counts what is in the books then. get tells the lowest; any
- * result may be NULL; CUWEIR_ERROR_NOT_FOUND where none is set.
+ * result may be NULL; CUWEIR_ERROR_NOT_FOUND where none is set. set: CUWEIR_ERROR_NOT_PERMITTED
+ * for a mask that would take a kind away from another one on which a policy has a limit.
  */
 CUWEIR_EXPORT int cuweir_set_budget(int device, uint32_t kinds, uint64_t bytes);
 CUWEIR_EXPORT int cuweir_get_budget(int device, uint64_t *ret_bytes, uint64_t *ret_used,

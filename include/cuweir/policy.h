@@ -355,8 +355,9 @@ struct cuweir_host {
 	 * counted in what is taken from the driver and what is reserved; UINT64_MAX for none.
 	 * Set in `open` it is exact; set later, it counts what is in the books at that moment.
 	 * Each policy of the chain, and the program by cuweir.h, sets a limit of its own, and the
-	 * lowest holds; a kind belongs to the mask that was named last. What a policy has set goes
-	 * where its open fails.
+	 * lowest holds. A kind belongs to one mask, the one that was named last; where it would be
+	 * taken away from a mask on which another one has a limit, CUWEIR_ERROR_NOT_PERMITTED.
+	 * What a policy has set goes where its open fails.
 	 * get_budget tells the budget that DEVICE memory belongs to, any out pointer may be
 	 * NULL; CUWEIR_ERROR_NOT_FOUND where none is set.
 	 */
@@ -527,9 +528,9 @@ struct cuweir_policy {
 	void (*on_deallocated)(void *state, uint64_t size, const struct cuweir_event *event);
 
 	/*
-	 * An allocation of any kind, the gauges aside, is about to be made. A status other than 0 refuses it: the
-	 * driver is not asked, and that status goes outward as a failure would (so that
-	 * CUDA_ERROR_OUT_OF_MEMORY is offered to the on_alloc_failure of policies before this
+	 * An allocation of any kind, the gauges aside, is about to be made. A status other than 0
+	 * refuses it: the driver is not asked, and that status goes outward as a failure would (so
+	 * that CUDA_ERROR_OUT_OF_MEMORY is offered to the on_alloc_failure of policies before this
 	 * one). Asked again when one of those retries. The launch of a graph is asked about as a
 	 * whole, once for each kind and device of which it takes more than it gives back; refused,
 	 * it is not tried again. NULL: admitted.
@@ -575,8 +576,9 @@ struct cuweir_policy {
 	 * cuMemGetInfo, cuDeviceTotalMem, cudaMemGetInfo, cudaGetDeviceProperties and
 	 * nvmlDeviceGetMemoryInfo; the device is CUDA's ordinal in each case, which for NVML
 	 * is known by UUID, once CUDA has been initialized, and before where the machine has one
-	 * device and CUDA_VISIBLE_DEVICES hides nothing; else NVML's figure stands. Asked also for the message about an
-	 * allocation that has failed for good, with that call. NULL: as it is.
+	 * device and CUDA_VISIBLE_DEVICES hides nothing; else NVML's figure stands. Asked also
+	 * for the message about an allocation that has failed for good, with that call. NULL: as
+	 * it is.
 	 */
 	void (*memory_info)(void *state, struct cuweir_memory_info *info);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * opening WAY within|before: a library's constructor uses CUDA, with the loader's lock held, while
- * another thread makes the process's first call: from within the constructor, or from before.
+ * opening WAY within|before|joined: a library's constructor uses CUDA, with the loader's lock held,
+ * while another thread makes the process's first call: from within the constructor, or from before.
+ * Joined: it has yet another thread use CUDA, and waits for that one.
  */
 #include "opening.h"
 
@@ -41,15 +42,29 @@ void opening_allocate(void)
 	allocate(2000);
 }
 
+static void *allocate_2000(void *unused)
+{
+	allocate(2000);
+	return unused;
+}
+
+void opening_allocate_joined(void)
+{
+	pthread_t thread;
+
+	CHECK(pthread_create(&thread, NULL, allocate_2000, NULL));
+	CHECK(pthread_join(thread, NULL));
+}
+
 int main(int argc, char **argv)
 {
 	char path[4096];
-	bool within = argc > 2 && strcmp(argv[2], "within") == 0;
 
-	if (!within) {
+	REQUIRE(argc > 2);
+	setenv("OPENING", argv[2], 1);
+	if (strcmp(argv[2], "before") == 0) {
 		opening_start();
 	}
-	setenv("OPENING_WITHIN", within ? "1" : "0", 1);
 	/* Beside the program: through a sanitizer's dlopen its RUNPATH finds nothing. */
 	snprintf(path, sizeof(path), "%.*s/libopening_library.so",
 		 (int)(strrchr(argv[0], '/') - argv[0]), argv[0]);

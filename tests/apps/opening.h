@@ -7,6 +7,7 @@
 
 void opening_start(void);    /* a thread that allocates 1000 bytes; it is well under way then */
 void opening_allocate(void); /* 2000 bytes */
+void opening_allocate_joined(void); /* 2000 bytes, by a thread that is waited for */
 
 extern pthread_t opening_thread;
 

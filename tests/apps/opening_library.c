@@ -2,11 +2,18 @@
 #include "opening.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 __attribute__((constructor)) static void load(void)
 {
-	if (atoi(getenv("OPENING_WITHIN")) != 0) {
+	const char *how = getenv("OPENING");
+
+	if (strcmp(how, "before") != 0) {
 		opening_start();
 	}
-	opening_allocate();
+	if (strcmp(how, "joined") == 0) {
+		opening_allocate_joined();
+	} else {
+		opening_allocate();
+	}
 }

@@ -77,6 +77,12 @@ class Command(Apart):
         code = ("import socket\na, b = socket.socketpair()\nos.dup2(a.fileno(), 2); take(2 << 20)\n"
                 "a.close(); os.close(2); print(b.recv(4096)); os._exit(0)")
         self.assertEqual(python(code, "-l", "1M").out, "b''\n")
+        # A pipe that the program reads, too.
+        code = (f"os.mkfifo('{self.directory}/fifo'); os.close(2)\n"
+                f"d = os.open('{self.directory}/fifo', os.O_RDWR | os.O_NONBLOCK); assert d == 2\n"
+                "take(2 << 20)\ntry: print(os.read(d, 4096))\nexcept BlockingIOError: print('none')\n"
+                "os._exit(0)")
+        self.assertEqual(python(code, "-l", "1M").out, "none\n")
         # Redirected, as freopen does.
         path = os.path.join(self.directory, "err")
         code = f"os.dup2(os.open('{path}', os.O_WRONLY | os.O_CREAT), 2); take(2 << 20); os._exit(0)"

@@ -216,6 +216,12 @@ static void openings(void **state)
 		  .err = SAID "a policy's open takes longer than 5 s, or waits for this thread, as "
 			      "for a constructor: calls go on without policies meanwhile\n"
 			 "slow_open 1000\nslow_open 3000\n" },
+		{ { .row = "a constructor that waits for a thread which waits for the loading",
+		    .program = "opening", .script = "joined", .ways = LINKED,
+		    .environment = { "CUWEIR_POLICY=" PLUGINS "slow_open.so" } },
+		  .err = SAID "a policy's open takes longer than 5 s, or waits for this thread, as "
+			      "for a constructor: calls go on without policies meanwhile\n"
+			 "slow_open 1000\nslow_open 3000\n" },
 		{ { .row = "a plugin that uses CUDA as it is loaded", .script = PAIR,
 		    .environment = { "CUWEIR_POLICY=" PLUGINS "using.so" } },
 		  .err = "using: 0 at its load\nusing 8192, total 8792\n" },

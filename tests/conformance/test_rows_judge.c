@@ -252,8 +252,8 @@ static void starved(void **state)
 		.script = "starved", .ways = SHARED | STATIC, .exit_status = 1, .unaudited = true,
 		.preload = "tests/conformance/starving.so",
 		.environment = { "CUWEIR_REPORT=1", "CUWEIR_POLICY=limit:1G" },
-		.err = { "no memory for a record of 16 B by cuMemAlloc: the allocation fails, since "
-			 "there is a limit", "cuMemAlloc(&blocks[i], 16): 2",
+		.err = { "no memory for a record of 16 B by cuMemAlloc: the allocation "
+			 "fails\n", "cuMemAlloc(&blocks[i], 16): 2",
 			 ", 1 allocations without a record" },
 	};
 	unsigned long long frees = 0;

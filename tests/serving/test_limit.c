@@ -40,6 +40,28 @@ static void exact(void **state)
 	assert_int_equal(cuMemFree(p), CUDA_SUCCESS);
 }
 
+/* What the program sets is its own: what policies have set holds all the same. */
+static void masks(void **state)
+{
+	const uint32_t both = CUWEIR_KIND_BIT(CUWEIR_KIND_DEVICE) | CUWEIR_KIND_BIT(CUWEIR_KIND_HOST);
+	uint64_t bytes = 0;
+	CUdeviceptr p = 0;
+
+	(void)state;
+	assert_int_equal(cuweir_set_budget(0, both, UINT64_MAX), CUWEIR_ERROR_NOT_PERMITTED);
+	assert_int_equal(cuweir_set_budget(0, both, 9 * M), CUWEIR_ERROR_NOT_PERMITTED);
+	assert_int_equal(cuweir_set_budget(0, 0, UINT64_MAX), 0);
+	assert_int_equal(cuweir_set_budget(0, 0, 9 * M), 0);
+	assert_int_equal(cuweir_get_budget(0, &bytes, NULL, NULL), 0);
+	assert_int_equal(bytes, 5 * M);
+	assert_int_equal(cuweir_set_budget(0, 0, M), 0);
+	assert_int_equal(cuMemAlloc(&p, M + 1), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(cuweir_set_budget(0, 0, UINT64_MAX), 0);
+	assert_int_equal(cuMemAlloc(&p, 5 * M + 1), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(cuMemAlloc(&p, 5 * M), CUDA_SUCCESS);
+	assert_int_equal(cuMemFree(p), CUDA_SUCCESS);
+}
+
 static void figures(void **state)
 {
 	struct cuweir_reservation *r = NULL;
@@ -97,7 +119,7 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exact), cmocka_unit_test(figures), cmocka_unit_test(other_device),
+		cmocka_unit_test(exact), cmocka_unit_test(masks), cmocka_unit_test(figures), cmocka_unit_test(other_device),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
