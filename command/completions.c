@@ -136,7 +136,7 @@ static const char *zsh_value(const struct option_row *row)
 		return "";
 	}
 	if (row->argument == optional_argument) {
-		return "::form:(text json)";
+		return strcmp(row->name, "report") == 0 ? "::form:(text json)" : "::frames: ";
 	}
 	if (strcmp(row->name, "policy") == 0) {
 		return ":policy:($(" POLICY_NAMES "))";
@@ -221,7 +221,7 @@ static void put_fish(void)
 			fputs(" -a \"(cuweir policies 2>/dev/null | string match -rg "
 			      "'^(\\\\S+) ')\"", stdout);
 		}
-		if (rows[i].argument == optional_argument) {
+		if (strcmp(rows[i].name, "report") == 0) {
 			fputs(" -a 'text json'", stdout);
 		}
 		fputs(" -d '", stdout);

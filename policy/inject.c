@@ -33,6 +33,7 @@ struct inject {
 	uint64_t count;     /* how many fail; 0: no limit */
 	uint64_t skip;
 	uint64_t seed;
+	bool has_seed;
 	uint64_t threshold; /* fails by chance when a draw of 64 bits is below */
 	uint64_t above;
 	uint64_t min;
@@ -195,6 +196,7 @@ static const char *read_when(const struct args_pair *pair, struct inject *inject
 		return good ? NULL : "p=CHANCE above 0, to 1: p=0.01; instead of nth= and every=";
 	}
 	if (args_is(pair->key, "seed")) {
+		inject->has_seed = true;
 		return args_number(pair->value, &inject->seed) ? NULL : "seed=N, a whole number";
 	}
 	if (args_is(pair->key, "count")) {
@@ -290,6 +292,9 @@ static int open_inject(const struct cuweir_host *host, const char *arguments, vo
 	if (want == NULL && inject->when == WHEN_EVERY && inject->count >= inject->number &&
 	    inject->number > 1) {
 		want = "count= below every=";
+	}
+	if (want == NULL && inject->has_seed && inject->when != WHEN_BY_CHANCE) {
+		want = "p=CHANCE with seed=";
 	}
 	if (want != NULL) {
 		free(inject->call);

@@ -26,6 +26,11 @@ static void *take_from_behind(struct pool *pool, uint64_t size, struct pool_bloc
 	block->size = exact;
 	block->class--;
 	block->memory = host->next->allocate(host->next_state, exact, 256, 0);
+	if (block->memory == NULL && size < exact) {
+		/* The last bytes of a limit that is no multiple. */
+		block->size = size;
+		block->memory = host->next->allocate(host->next_state, size, 256, 0);
+	}
 	return block->memory;
 }
 

@@ -7,6 +7,7 @@
 #include "cuda_api.h"
 #include "direct.h"
 #include "lifecycle.h"
+#include "lock.h"
 #include "program.h"
 #include "reservation.h"
 #include "scopes.h"
@@ -173,15 +174,25 @@ CUWEIR_EXPORT void cuweir_reservation_destroy(struct cuweir_reservation *reserva
 	cw_reservation_destroy(reservation);
 }
 
+/* Filled in when it is asked for: as a constant it would be a relocation for each function. */
+static void fill(struct cuweir_api *api)
+{
+#define CW_API(result, name, failed, args, ...) api->name = name;
+#define CW_API_VOID(name, args, ...) api->name = name;
+#include "api.def"
+	api->struct_size = sizeof(*api);
+}
+
 CUWEIR_EXPORT const struct cuweir_api *cuweir_api_v1(bool alone)
 {
-	static const struct cuweir_api api = {
-		.struct_size = sizeof(api),
-#define CW_API(result, name, failed, args, ...) .name = name,
-#define CW_API_VOID(name, args, ...) .name = name,
-#include "api.def"
-	};
+	static struct cuweir_api api;
+	static struct cw_lock filling;
 
+	cw_lock_acquire(&filling);
+	if (api.struct_size == 0) {
+		fill(&api);
+	}
+	cw_lock_release(&filling);
 	if (alone) {
 		cw_direct_set_alone();
 	}

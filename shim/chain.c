@@ -154,6 +154,26 @@ static const char *start_policy(struct cw_policy *policy, const char *arguments,
 	return buffer;
 }
 
+/*
+ * What one takes through `next` comes from the driver: of two that serve the same kinds the inner one
+ * would never be asked.
+ */
+static void note_served(const struct cw_policy *policy)
+{
+	uint32_t serves = policy->table.serves != 0 ? policy->table.serves
+						    : CUWEIR_KIND_BIT(CUWEIR_KIND_DEVICE);
+
+	if (policy->table.allocator == NULL) {
+		return;
+	}
+	if ((cw_chain.served & serves) != 0) {
+		cw_message(CW_ERROR, "CUWEIR_POLICY: %s serves no memory, as a policy before it serves the "
+				     "same kinds; want one of them",
+			   policy->setting);
+	}
+	cw_chain.served |= serves;
+}
+
 static uint32_t wants_of(const struct cuweir_policy *table)
 {
 	bool shows = (table->on_allocated != NULL || table->on_deallocated != NULL) &&
@@ -184,6 +204,7 @@ static const char *put_policy(const struct cuweir_policy *entry, const char *nam
 		cw_budgets_disown(index);
 		return reason;
 	}
+	note_served(policy);
 	__atomic_fetch_or(&cw_chain.wants, wants_of(&policy->table), __ATOMIC_RELAXED);
 	if ((policy->table.flags & CUWEIR_POLICY_DEBUG) != 0) {
 		cw_debug_always();

@@ -49,6 +49,7 @@ struct cw_chain {
 	uint32_t count;
 	uint32_t first;   /* 0 while the program has set a handler, else `outer` */
 	uint32_t outer;   /* the outermost place that is taken, the program's aside */
+	uint32_t served;  /* CUWEIR_KIND_BITs of which some policy serves memory */
 	uint32_t wants;   /* CW_CHAIN_...: what some policy has; see cw_chain_wants */
 	struct cw_policy *policies;
 };

@@ -9,6 +9,7 @@
 #include "driver_door.h"
 #include "graph_books.h"
 #include "ledger.h"
+#include "result.h"
 #include "wants.h"
 
 typedef CUresult (*launch_fn)(CUgraphExec, CUstream);
@@ -225,6 +226,9 @@ CUresult cw_graph_launch(enum cw_hook_id hook, const void *site, CUgraphExec exe
 	result = ask(&launch);
 	if (result == CUDA_SUCCESS) {
 		result = cw_want_note(hook, real(exec, stream));
+		if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+			cw_result_refused();
+		}
 	}
 	if (result != CUDA_SUCCESS) {
 		end_claims(&launch, result);

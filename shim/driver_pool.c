@@ -11,6 +11,7 @@
 
 typedef CUresult (*create_fn)(CUmemoryPool *, const CUmemPoolProps *);
 typedef CUresult (*pool_fn)(CUmemoryPool);
+typedef CUresult (*trim_fn)(CUmemoryPool, size_t);
 typedef CUresult (*attribute_fn)(CUmemoryPool, CUmemPool_attribute, void *);
 typedef CUresult (*device_pool_fn)(CUmemoryPool *, CUdevice);
 typedef CUresult (*set_device_pool_fn)(CUdevice, CUmemoryPool);
@@ -122,7 +123,7 @@ static void not_current(CUmemoryPool pool)
 	}
 }
 
-static uint32_t asking; /* threads that ask pools for the gauge: none is destroyed meanwhile */
+static uint32_t asking; /* threads that go through the pools: none is destroyed meanwhile */
 
 static void wait_for_askers(void)
 {
@@ -271,6 +272,24 @@ void cw_pool_ask_reserved(int device)
 	if (reserve.known) {
 		cw_total_set_gauge(device, CUWEIR_KIND_POOL, reserve.bytes);
 	}
+}
+
+static bool trim(const struct cw_handle *entry, void *argument)
+{
+	trim_fn real = (trim_fn)cw_real_of(CW_HOOK_cuMemPoolTrimTo);
+
+	if ((uint8_t)entry->value != CUWEIR_KIND_IMPORTED && real != NULL &&
+	    (int)(entry->value >> 8) - 1 == *(const int *)argument) {
+		real((CUmemoryPool)(uintptr_t)entry->key, 0);
+	}
+	return true;
+}
+
+void cw_pool_trim_made(int device)
+{
+	__atomic_fetch_add(&asking, 1, __ATOMIC_SEQ_CST);
+	cw_handles_walk(CW_HANDLE_POOL, trim, &device);
+	__atomic_fetch_sub(&asking, 1, __ATOMIC_SEQ_CST);
 }
 
 /* ---- memory ------------------------------------------------------------------------------- */

@@ -54,4 +54,7 @@ static inline void cw_pool_place_current(struct cw_request *request)
 /* Brings the POOL gauge of the device up to date; while a capture is open it stays as it was. */
 void cw_pool_ask_reserved(int device);
 
+/* Has all pools of the device that were heard of give back what they only keep. */
+void cw_pool_trim_made(int device);
+
 #endif

@@ -299,6 +299,7 @@ static int host_trim(const struct cuweir_host *host, int device)
 	}
 	result = trim_pool(CW_HOOK_cuDeviceGetMemPool, device);
 	trim_pool(CW_HOOK_cuDeviceGetDefaultMemPool, device);
+	cw_pool_trim_made(device);
 	if (trim_graphs != NULL) {
 		trim_graphs(device);
 	}

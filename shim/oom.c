@@ -80,6 +80,12 @@ static bool is_due(void)
 	       __atomic_fetch_add(&shown, 1, __ATOMIC_RELAXED) < BLOCKS_SHOWN;
 }
 
+/* What the device has of memory says nothing of this. */
+static bool of_host(const struct cw_request *request)
+{
+	return request->kind == CUWEIR_KIND_HOST || request->kind == CUWEIR_KIND_REGISTERED;
+}
+
 /*
  * Not while a capture is open: nobody promises that it would survive the question. And the
  * driver answers for the current device alone.
@@ -93,7 +99,7 @@ static void ask_driver(struct facts *facts)
 		return;
 	}
 	cw_where_current(&where);
-	facts->asked = where.context != NULL && where.device == facts->request->device &&
+	facts->asked = !of_host(facts->request) && where.context != NULL && where.device == facts->request->device &&
 		       get_info(&facts->free_bytes, &facts->total_bytes) == CUDA_SUCCESS;
 }
 
@@ -239,7 +245,13 @@ static const char *advice(const struct facts *facts)
 			       counted > facts->limit - facts->taken)) {
 		return "the limit refuses it: raise it, or have -p retry wait for a free";
 	}
-	if (facts->asked && request->requested > facts->total_bytes) {
+	if (of_host(request)) {
+		return "the host's memory is short, or what may be locked of it (ulimit -l, other programs' "
+		       "pinned memory)";
+	}
+	/* Managed memory may be more than a device has. */
+	if (facts->asked && request->kind != CUWEIR_KIND_MANAGED &&
+	    request->requested > facts->total_bytes) {
 		return "it is larger than the device";
 	}
 	if (facts->lowered && request->requested > facts->left &&

@@ -63,7 +63,7 @@ static void *open_file(const char *path, const char **ret_error)
  */
 static void *open_plugin(const char *name, const char **ret_error)
 {
-	static const char *const places[] = { "cuweir", "../policy" };
+	static const char places[][12] = { "cuweir", "../policy" };
 	char path[PATH_MAX];
 	size_t length;
 

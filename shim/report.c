@@ -93,6 +93,11 @@ static void write_total(int device, unsigned int kind)
 	     (unsigned long long)cw_total_peak(device, kind),
 	     cw_human_size(peak, cw_total_peak(device, kind)), (unsigned long long)allocations,
 	     (unsigned long long)frees);
+	if (cw_total_held(device, kind) != 0) {
+		line("  held back by policies: %llu B (%s)",
+		     (unsigned long long)cw_total_held(device, kind),
+		     cw_human_size(now, cw_total_held(device, kind)));
+	}
 	write_peak(device, kind);
 }
 

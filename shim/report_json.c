@@ -2,6 +2,7 @@
 /* The report as one line of JSON, for tools: in one write, as long as there is room for it. */
 #include <cuweir/policy.h>
 #include <stdarg.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -92,8 +93,8 @@ static void put_place(struct out *out, uint64_t site)
 
 	cw_modules_note(&out->modules, site);
 	put(out, "\"site\":");
-	if (site != 0) {
-		put_string(out, cw_site_text(place, site, 0));
+	if (site != 0 && strcmp(cw_site_text(place, site, 0), CW_SITE_UNKNOWN) != 0) {
+		put_string(out, place);
 	} else {
 		put(out, "null");
 	}

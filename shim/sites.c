@@ -137,7 +137,7 @@ const char *cw_site_text(char buffer[CW_SITE_TEXT], uint64_t stored, unsigned in
 		cw_format(buffer, CW_SITE_TEXT, "%s+0x%llx", cw_elf_basename(module.dli_fname),
 			  (unsigned long long)(site - (uintptr_t)module.dli_fbase));
 	} else {
-		cw_format(buffer, CW_SITE_TEXT, "an unknown place");
+		cw_format(buffer, CW_SITE_TEXT, CW_SITE_UNKNOWN);
 	}
 	return buffer;
 }

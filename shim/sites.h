@@ -32,7 +32,9 @@ struct cw_site {
  */
 size_t cw_sites_collect(struct cw_site *sites, size_t room, int device, size_t *ret_sites);
 
-/* "program+0x1234", or "an unknown place", of a frame of a stored site. Returns the buffer. */
+#define CW_SITE_UNKNOWN "an unknown place"
+
+/* "program+0x1234", or CW_SITE_UNKNOWN, of a frame of a stored site. Returns the buffer. */
 const char *cw_site_text(char buffer[CW_SITE_TEXT], uint64_t stored, unsigned int frame);
 
 /* The files that call sites lie in, for a tool that looks functions up in them. */

@@ -392,15 +392,17 @@ struct cuweir_host {
 	void (*reservation_destroy)(struct cuweir_reservation *reservation);
 
 	/*
-	 * Gives the driver's unused memory of the default and the current pool of `device`, and
-	 * of graphs, back to the device; what streams have not reached yet stays, so synchronize
+	 * Gives the driver's unused memory of the pools of `device` that were heard of, and of
+	 * graphs, back to the device; what streams have not reached yet stays, so synchronize
 	 * first. CUWEIR_ERROR_NOT_PERMITTED while a stream capture is open, NOT_SUPPORTED where
 	 * the driver has no pools.
 	 */
 	int (*trim)(const struct cuweir_host *host, int device);
 
 	/*
-	 * What stands behind this policy, as an allocator: inner policies, then the driver. A
+	 * What stands behind this policy, as an allocator: inner policies, which admit, are asked
+	 * after failures and are told, but do not serve; then the driver. (Of two policies that
+	 * serve the same kinds the inner one is never asked, which is told at the opening.) A
 	 * NULL stream is what it is for the current event (CUWEIR_EVENT_PER_THREAD), and the
 	 * legacy stream outside of any; CU_STREAM_LEGACY and CU_STREAM_PER_THREAD may be given.
 	 */

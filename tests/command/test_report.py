@@ -152,6 +152,14 @@ class OutOfMemory(Case):
         self.assertIn("  try: the limit refuses it: raise it, or have -p retry wait for a free\n",
                       self.block("alloc a 3000; expect 2 pitch b 100 10", "-l", "6000"))
 
+    def test_host_memory(self):
+        """What the device has is not what is short."""
+        text = self.block("alloc a 600M; expect 2 host h 1048576G")
+        self.assertIn("out of memory: cuMemAllocHost asked for 1.0 PiB", text)
+        self.assertNotIn("the driver has", text)
+        self.assertIn("  try: the host's memory is short, or what may be locked of it (ulimit -l, "
+                      "other programs' pinned memory)\n", text)
+
     def test_shared_limit(self):
         """What others have of it is not in our books, and is said none the less."""
         options = ("-l", "1M,shared=oom")

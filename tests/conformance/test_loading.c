@@ -168,6 +168,10 @@ static void good_plugins(void **state)
 		{ { .row = "a policy of a newer header that uses nothing of it",
 		    .environment = { "CUWEIR_POLICY=" PLUGINS "larger_ok.so" }, .script = PAIR },
 		  .err = "larger_ok open\n" },
+		{ { .row = "two that serve the same kinds: the second one never would, which is told",
+		    .environment = { "CUWEIR_POLICY=spill;pool" }, .script = PAIR },
+		  .err = SAID "CUWEIR_POLICY: pool serves no memory, as a policy before it serves the "
+			      "same kinds; want one of them\n" },
 		{ { .row = "set_callbacks: another table, its kinds too",
 		    .environment = { "CUWEIR_POLICY=" PLUGINS "tables.so:later" },
 		    .script = PAIR "; managed m 4096; free m" },

@@ -134,6 +134,7 @@ static void test_refusals(void **state)
 		{ "error=CUDA_ERROR_FOO", "want error=" },
 		{ "call=", "want call=NAME" },
 		{ "kinds=vram", "want kinds=all" },
+		{ "seed=3", "want p=CHANCE with seed=" },
 		{ "kinds=device+virtual", "of what is allocated: device, managed" },
 		{ "device=-1", "want device=N" },
 		{ "thread=0", "want thread=main" },
