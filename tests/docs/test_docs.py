@@ -4,7 +4,9 @@
 with the programs that they speak of, and compares what comes with what stands there.
 
 A line `...` stands for any lines; process ids, addresses and offsets, and times may differ. A block
-`console gpu` wants a real GPU, or programs that are not here, and is not run: it says so.
+`console gpu` wants a real GPU, or programs that are not here, and is not run: it says so. Indented lines
+that show how something is run, `cuweir run ... -- program`, are run with a program that is here; it has to
+come to its end.
 """
 import os
 import pty
@@ -17,6 +19,7 @@ import tempfile
 BUILD = os.environ["CUWEIR_TEST_BUILD"]
 SOURCE = os.environ["CUWEIR_TEST_SOURCE"]
 HERE = os.path.dirname(os.path.abspath(__file__))
+INDENTED = re.compile(r"^    (cuweir run .* -- )program$", re.M)
 BLOCK = re.compile(r"^```console( gpu)?\n(.*?)^```$", re.M | re.S)
 
 
@@ -38,7 +41,7 @@ def environment(directory):
     own = {name: value for name, value in os.environ.items()
            if not name.startswith("CUWEIR_") and name not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
     own["PATH"] = f"{BUILD}/command:{own['PATH']}"
-    own["HOME"] = own["TMPDIR"] = directory
+    own["HOME"] = own["TMPDIR"] = own["XDG_RUNTIME_DIR"] = directory
     own["CPATH"] = f"{SOURCE}/include"  # as an installed header would be found
     # What the documents' programs run on, since there is no GPU.
     own["LD_LIBRARY_PATH"] = f"{BUILD}/tests/sim/lib"
@@ -99,6 +102,13 @@ def run_document(path):
                 if not matches(expected, got):
                     failures += 1
                     print(f"{path}: $ {command}\n--- expected\n{expected}--- got\n{got}")
+        for start in INDENTED.findall(text):
+            command = re.sub(r"(?<==)(/var)?/tmp/", "./", start) + "./hog 3"
+            got = output(command, directory)
+            ran += 1
+            if re.search(r"^hog: [0-3] of 3 blocks$", got, re.M) is None:
+                failures += 1
+                print(f"{path}: {command}\n--- got\n{got}")
     print(f"{os.path.relpath(path, SOURCE)}: {ran} commands, {skipped} for a real GPU")
     return failures
 
