@@ -12,6 +12,16 @@
 #include <unistd.h>
 
 pthread_t opening_thread;
+atomic_bool opening_first_call;
+atomic_bool opening_in_open;
+atomic_bool opening_in_constructor;
+
+void opening_wait(atomic_bool *flag)
+{
+	for (int i = 0; i < 20000 && !atomic_load(flag); i++) {
+		usleep(1000);
+	}
+}
 
 static void allocate(size_t bytes)
 {
@@ -19,6 +29,8 @@ static void allocate(size_t bytes)
 	CUdeviceptr p;
 
 	CHECK(cuInit(0));
+	/* The next one opens. */
+	atomic_store(&opening_first_call, true);
 	CHECK(cuDevicePrimaryCtxRetain(&context, 0));
 	CHECK(cuCtxSetCurrent(context));
 	CHECK(cuMemAlloc(&p, bytes));
@@ -34,7 +46,8 @@ static void *allocate_1000(void *unused)
 void opening_start(void)
 {
 	CHECK(pthread_create(&opening_thread, NULL, allocate_1000, NULL));
-	usleep(200 * 1000);
+	opening_wait(&opening_first_call);
+	usleep(300 * 1000);
 }
 
 void opening_allocate(void)
@@ -64,6 +77,7 @@ int main(int argc, char **argv)
 	setenv("OPENING", argv[2], 1);
 	if (strcmp(argv[2], "before") == 0) {
 		opening_start();
+		opening_wait(&opening_in_open);
 	}
 	/* Beside the program: through a sanitizer's dlopen its RUNPATH finds nothing. */
 	snprintf(path, sizeof(path), "%.*s/libopening_library.so",

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A policy whose open takes 400 ms and asks the loader for a library then. It says how large each
- * allocation was.
+ * A policy whose open waits for its program's constructor (tests/apps/opening.c), and asks the loader
+ * for a library then. It says how large each allocation was.
  */
 #include <cuweir/policy.h>
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -13,8 +14,17 @@ static const struct cuweir_host *the_host;
 
 static int open_slowly(const struct cuweir_host *host, const char *arguments, void **ret_state)
 {
+	atomic_bool *in_open = dlsym(RTLD_DEFAULT, "opening_in_open");
+	atomic_bool *in_constructor = dlsym(RTLD_DEFAULT, "opening_in_constructor");
+
 	the_host = host;
-	usleep(400 * 1000);
+	if (in_open == NULL || in_constructor == NULL) {
+		return host->refuse(host, "want the program opening");
+	}
+	atomic_store(in_open, true);
+	for (int i = 0; i < 20000 && !atomic_load(in_constructor); i++) {
+		usleep(1000);
+	}
 	return dlopen("libpthread.so.0", RTLD_NOW) != NULL ? CUWEIR_SUCCESS : CUWEIR_ERROR_UNKNOWN;
 }
 
