@@ -72,31 +72,12 @@ pid_t wait_for(pid_t pid, int *ret_status)
 	return ended;
 }
 
-/* What /proc says of a process. */
-struct process {
-	char state;
-	long threads;
-	unsigned long long started; /* as our own time namespace has it */
-};
-
-static bool read_process(uint32_t pid, struct process *ret)
+static bool read_process(uint32_t pid, struct proc_stat *ret)
 {
 	char name[64];
-	char text[1024];
-	const char *at;
-	FILE *stream;
 
 	snprintf(name, sizeof(name), "/proc/%u/stat", pid);
-	stream = fopen(name, "re");
-	if (stream == NULL) {
-		return false;
-	}
-	text[fread(text, 1, sizeof(text) - 1, stream)] = '\0';
-	fclose(stream);
-	at = strrchr(text, ')');
-	return at != NULL &&
-	       sscanf(at + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-		      "%ld %*d %llu", &ret->state, &ret->threads, &ret->started) == 3;
+	return proc_stat_read(name, ret);
 }
 
 /* In a time namespace of its own, a process has read another time than we do. */
@@ -118,7 +99,7 @@ static bool has_our_time(uint32_t pid)
  */
 static bool still_runs(const struct cw_result_slot *slot, uint64_t here)
 {
-	struct process found;
+	struct proc_stat found;
 
 	if (slot->pid_namespace != here) {
 		return false;
@@ -128,7 +109,7 @@ static bool still_runs(const struct cw_result_slot *slot, uint64_t here)
 		return kill((pid_t)slot->pid, 0) == 0 || errno == EPERM;
 	}
 	return ((found.state != 'Z' && found.state != 'X') || found.threads > 1) &&
-	       (slot->started == found.started || slot->started == 0 || !has_our_time(slot->pid));
+	       (slot->started == found.start || slot->started == 0 || !has_our_time(slot->pid));
 }
 
 /*

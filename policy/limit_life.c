@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "limit_life.h"
 
+#include "../shim/proc_stat.h"
 #include "old_glibc.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,34 +12,6 @@
 
 /* Of kernels that have none of time (before 5.6). No inode: those of namespaces are large. */
 #define NO_TIME_NAMESPACES 1
-
-/* What /proc/PID/stat says of a process. */
-struct stat_line {
-	char state;
-	long threads;
-	unsigned long long start;
-};
-
-static bool read_stat(const char *path, struct stat_line *ret_line)
-{
-	char text[1024];
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
-	if (fd >= 0) {
-		close(fd);
-	}
-	if (length <= 0) {
-		return false;
-	}
-	text[length] = '\0';
-	/* The name in parentheses may have anything in it. */
-	const char *at = strrchr(text, ')');
-	return at != NULL &&
-	       sscanf(at + 1,
-		      " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld "
-		      "%*d %llu",
-		      &ret_line->state, &ret_line->threads, &ret_line->start) == 3;
-}
 
 /* 0: there is none, or it cannot be known. */
 static uint64_t inode_of(const char *path)
@@ -50,7 +22,7 @@ static uint64_t inode_of(const char *path)
 
 void life_of_self(struct life *ret_life)
 {
-	struct stat_line line = { 0 };
+	struct proc_stat line;
 	*ret_life = (struct life){
 		.pid = (int32_t)getpid(),
 		.namespace = inode_of("/proc/self/ns/pid"),
@@ -60,7 +32,7 @@ void life_of_self(struct life *ret_life)
 		ret_life->time_namespace = NO_TIME_NAMESPACES;
 	}
 	/* /proc/self is this process whatever the namespace of /proc is. */
-	if (read_stat("/proc/self/stat", &line)) {
+	if (proc_stat_read("/proc/self/stat", &line)) {
 		ret_life->start = line.start;
 	}
 }
@@ -82,12 +54,12 @@ bool life_can_use_proc(void)
 bool life_goes_on(const struct life *self, const struct life *other, bool can_use_proc)
 {
 	char path[40];
-	struct stat_line line = { 0 };
+	struct proc_stat line;
 	if (self->namespace == 0 || other->namespace != self->namespace) {
 		return true;
 	}
 	snprintf(path, sizeof(path), "/proc/%d/stat", other->pid);
-	if (!can_use_proc || !read_stat(path, &line)) {
+	if (!can_use_proc || !proc_stat_read(path, &line)) {
 		/* The program may be out of descriptors, or see no /proc. */
 		return kill(other->pid, 0) == 0 || errno != ESRCH;
 	}

@@ -2,6 +2,7 @@
 #include "log_files.h"
 
 #include "../shim/own_file.h"
+#include "../shim/proc_stat.h"
 #include "../shim/quiet_write.h"
 #include "old_glibc.h"
 
@@ -42,29 +43,16 @@ static bool write_bytes(int fd, const char *bytes, size_t length)
 /* When this process began, which is before whatever it executed; 0 where that is not known. */
 static long long process_start_ns(void)
 {
-	char text[1024];
-	unsigned long long ticks = 0;
+	struct proc_stat line;
 	struct timespec now, since_boot;
-	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		return 0;
-	}
-	ssize_t length = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[length > 0 ? length : 0] = '\0';
-	const char *at = strrchr(text, ')');
-	if (at == NULL ||
-	    sscanf(at + 1,
-		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
-		   "%llu",
-		   &ticks) != 1) {
+	if (!proc_stat_read("/proc/self/stat", &line)) {
 		return 0;
 	}
 	clock_gettime(CLOCK_REALTIME, &now);
 	clock_gettime(CLOCK_BOOTTIME, &since_boot);
 	long long boot = (now.tv_sec - since_boot.tv_sec) * NS_PER_S + now.tv_nsec -
 			 since_boot.tv_nsec;
-	return boot + (long long)(ticks * (unsigned long long)NS_PER_S /
+	return boot + (long long)(line.start * (unsigned long long)NS_PER_S /
 				  (unsigned long long)sysconf(_SC_CLK_TCK));
 }
 

@@ -58,9 +58,9 @@ static bool maker_has_gone(const char *path)
 		return false;
 	}
 	at += sizeof(CW_RESULT_NAME) - 1;
-	pid = cw_result_number(at);
+	pid = proc_number(at);
 	at += strcspn(at, "-");
-	return cw_result_number(at + (*at != '\0')) == own_namespace() &&
+	return proc_number(at + (*at != '\0')) == own_namespace() &&
 	       syscall(SYS_kill, (pid_t)pid, 0) != 0 && errno == ESRCH;
 }
 
@@ -77,23 +77,11 @@ __attribute__((constructor)) static void on_load(void)
 	}
 }
 
-/* Field 22 of /proc/self/stat, counted from the name's end, which is the second one's. */
 static uint64_t own_start(void)
 {
-	char text[1024];
-	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
-	const char *at;
+	struct proc_stat line;
 
-	if (fd >= 0) {
-		close(fd);
-	}
-	text[length > 0 ? length : 0] = '\0';
-	at = strrchr(text, ')');
-	for (int field = 2; at != NULL && field < 22; field++) {
-		at = strchr(at + 1, ' ');
-	}
-	return at != NULL ? cw_result_number(at + 1) : 0;
+	return proc_stat_read("/proc/self/stat", &line) ? line.start : 0;
 }
 
 static struct cw_result_slot *take_slot(void)

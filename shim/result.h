@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proc_stat.h"
+
 #define CW_RESULT_SLOTS 4095
 
 /* The file's: then its maker's pid, a '-', and the namespace of pids that this is in. */
@@ -34,17 +36,6 @@ struct cw_result_file {
 	struct cw_result_slot slots[CW_RESULT_SLOTS];
 };
 
-/* The decimal number that the text begins with; strtoull() has a version that is too new. */
-static inline uint64_t cw_result_number(const char *text)
-{
-	uint64_t number = 0;
-
-	for (; *text >= '0' && *text <= '9'; text++) {
-		number = number * 10 + (uint64_t)(*text - '0');
-	}
-	return number;
-}
-
 /* This process's, of "pid:[4026531836]"; 0: unknown. */
 static inline uint64_t cw_result_namespace(void)
 {
@@ -54,7 +45,7 @@ static inline uint64_t cw_result_namespace(void)
 
 	text[length > 0 ? length : 0] = '\0';
 	at = strchr(text, '[');
-	return at != NULL ? cw_result_number(at + 1) : 0;
+	return at != NULL ? proc_number(at + 1) : 0;
 }
 
 /* Takes a slot for this process; without one nothing is told. Before any call is plain. */
