@@ -2,6 +2,7 @@
 #include "limit_directory.h"
 
 #include "old_glibc.h"
+#include "start_environment.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,42 +14,20 @@
 #define VARIABLE "XDG_RUNTIME_DIR"
 
 /*
- * The value at the start of the program, which may have changed or cleared its environment
- * before its first CUDA call: all that were started alike shall meet. 0; ENOENT where there was
- * none, or it has been written over, as setproctitle does; else why it cannot be read.
+ * The value at the start of the program: all that were started alike shall meet. 0; ENOENT where
+ * there was none; else why it cannot be read.
  */
 static int read_at_start(char *ret_value, size_t size)
 {
-	static const char name[] = VARIABLE "=";
-	char buffer[4096];
-	size_t matched = 0;
-	size_t length = 0;
-	bool is_other = false;
-	int error = ENOENT;
-	ssize_t got = 0;
-	int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		return errno == ENOENT ? ENOSYS : errno;
+	struct start_environment environment = start_environment_read();
+	const char *value = start_environment_get(&environment, VARIABLE);
+	int error = environment.error;
+	if (error == 0 && value == NULL) {
+		error = ENOENT;
+	} else if (error == 0 && (size_t)snprintf(ret_value, size, "%s", value) >= size) {
+		error = ENAMETOOLONG;
 	}
-	while (error == ENOENT && (got = read(fd, buffer, sizeof(buffer))) > 0) {
-		for (ssize_t i = 0; i < got && error == ENOENT; i++) {
-			char c = buffer[i];
-			if (matched == sizeof(name) - 1) {
-				ret_value[length++] = c;
-				error = c == '\0' ? 0 : length == size ? ENAMETOOLONG : ENOENT;
-			} else if (c == '\0') {
-				matched = 0;
-				is_other = false;
-			} else {
-				is_other = is_other || c != name[matched];
-				matched += !is_other;
-			}
-		}
-	}
-	if (got < 0) {
-		error = errno;
-	}
-	close(fd);
+	free(environment.text);
 	return error;
 }
 

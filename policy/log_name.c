@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "log_name.h"
 
+#include "start_environment.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -10,59 +11,23 @@
 struct source {
 	int device;
 	bool has_read;
-	char *at_start; /* NULL: cannot be read */
+	struct start_environment at_start;
 	const char *want;
 	char text[256];
 };
-
-/*
- * What the process was executed with, each ended by a NUL, one NUL more at the end: the program
- * may have emptied its environment before its first call. The caller frees it.
- */
-static char *read_environment(void)
-{
-	size_t size = 4096;
-	size_t used = 0;
-	ssize_t got = -1;
-	char *text = NULL;
-	int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
-	while (fd >= 0 && got != 0) {
-		char *larger = realloc(text, size);
-		text = larger != NULL ? larger : text;
-		got = larger != NULL ? read(fd, text + used, size - used - 2) : -1;
-		if (got < 0 && (larger == NULL || errno != EINTR)) {
-			break;
-		}
-		used += got > 0 ? (size_t)got : 0;
-		size = size - used > 1024 ? size : 2 * size;
-	}
-	if (fd >= 0) {
-		close(fd);
-	}
-	if (text != NULL) {
-		text[used] = text[used + 1] = '\0';
-	}
-	return text;
-}
 
 /* Of a variable, as it is now, else as it was; NULL where it is not set. */
 static const char *value_in(struct source *source, const char *name)
 {
 	const char *value = getenv(name);
-	size_t length = strlen(name);
 	if (value != NULL) {
 		return value;
 	}
 	if (!source->has_read) {
 		source->has_read = true;
-		source->at_start = read_environment();
+		source->at_start = start_environment_read();
 	}
-	for (const char *at = source->at_start; at != NULL && *at != '\0'; at += strlen(at) + 1) {
-		if (strncmp(at, name, length) == 0 && at[length] == '=') {
-			return at + length + 1;
-		}
-	}
-	return NULL;
+	return start_environment_get(&source->at_start, name);
 }
 
 /*
@@ -177,6 +142,6 @@ const char *log_name_expand(struct args_text pattern, int device, char *ret_path
 {
 	struct source source = { .device = device, .want = LOG_NAME_WANT };
 	bool good = expand(&source, pattern, ret_path, size);
-	free(source.at_start);
+	free(source.at_start.text);
 	return good ? NULL : source.want;
 }
