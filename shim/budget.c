@@ -134,7 +134,7 @@ static void limit_by(struct cw_budget *budget, uint32_t owner, uint64_t limit)
 	__atomic_store_n(&budget->limit, UINT64_MAX - most, __ATOMIC_RELAXED);
 }
 
-/* The budget of exactly this mask on the device, made where there is none. Lock held. */
+/* The budget of exactly this mask on the device, made where there is none; limited. Lock held. */
 static struct cw_budget *make(int device, uint32_t kinds, uint32_t owner, uint64_t limit)
 {
 	struct cw_budget *budget = NULL;
@@ -145,6 +145,7 @@ static struct cw_budget *make(int device, uint32_t kinds, uint32_t owner, uint64
 		}
 	}
 	if (budget != NULL && budget->kinds == kinds) {
+		limit_by(budget, owner, limit);
 		return budget;
 	}
 	if (budget_count == BUDGETS_MAX) {
@@ -204,7 +205,6 @@ int cw_budget_set(uint32_t owner, int device, uint32_t kinds, uint64_t limit)
 	}
 	budget = make(device, kinds, owner, limit);
 	if (budget != NULL) {
-		limit_by(budget, owner, limit);
 		__atomic_store_n(&cw_budgets_set_, 1, __ATOMIC_RELEASE);
 		cw_plain_set(CW_PLAIN_BUDGET);
 	}

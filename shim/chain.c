@@ -109,6 +109,10 @@ static const char *take_table(struct cw_policy *policy, const struct cuweir_poli
 	}
 	policy->table = table;
 	policy->kinds = table.kinds != 0 ? table.kinds : CUWEIR_KIND_BIT(CUWEIR_KIND_DEVICE);
+	policy->serves = table.serves != 0 ? table.serves : CUWEIR_KIND_BIT(CUWEIR_KIND_DEVICE);
+	if (table.allocator == NULL) {
+		policy->serves = 0;
+	}
 	return NULL;
 }
 
@@ -155,23 +159,17 @@ static const char *start_policy(struct cw_policy *policy, const char *arguments,
 }
 
 /*
- * What one takes through `next` comes from the driver: of two that serve the same kinds the inner one
- * would never be asked.
+ * What one takes through `next` comes from the driver: of two that serve the same kinds the inner
+ * one would never be asked.
  */
 static void note_served(const struct cw_policy *policy)
 {
-	uint32_t serves = policy->table.serves != 0 ? policy->table.serves
-						    : CUWEIR_KIND_BIT(CUWEIR_KIND_DEVICE);
-
-	if (policy->table.allocator == NULL) {
-		return;
-	}
-	if ((cw_chain.served & serves) != 0) {
+	if ((cw_chain.served & policy->serves) != 0) {
 		cw_message(CW_ERROR, "CUWEIR_POLICY: %s serves no memory, as a policy before it serves the "
 				     "same kinds; want one of them",
 			   policy->setting);
 	}
-	cw_chain.served |= serves;
+	cw_chain.served |= policy->serves;
 }
 
 static uint32_t wants_of(const struct cuweir_policy *table)

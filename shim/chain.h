@@ -26,6 +26,7 @@ struct cw_policy {
 	void *state;
 	uint32_t bit;               /* in cw_thread.in_callback */
 	uint32_t kinds;             /* CUWEIR_KIND_BITs of its thresholds */
+	uint32_t serves;            /* CUWEIR_KIND_BITs of what its allocator is asked for; 0: none */
 	struct cw_thresholds lists[2];
 	/* Loaded with cw_list: those of the program's handler are exchanged while it runs. */
 	struct cw_thresholds *alloc;

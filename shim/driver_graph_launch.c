@@ -34,7 +34,6 @@ struct launch {
 	CUgraphExec exec;
 	CUstream stream;
 	bool per_thread;
-	bool frees_own; /* what the last launch left */
 	CUresult told;  /* the first status of a dealloc-threshold callback */
 	unsigned int count;
 	struct group groups[GROUPS];
@@ -222,7 +221,6 @@ CUresult cw_graph_launch(enum cw_hook_id hook, const void *site, CUgraphExec exe
 	    cw_stream_is_capturing(stream, launch.per_thread)) {
 		return cw_want_note(hook, real(exec, stream));
 	}
-	launch.frees_own = cw_graph_frees_on_launch(exec);
 	result = ask(&launch);
 	if (result == CUDA_SUCCESS) {
 		result = cw_want_note(hook, real(exec, stream));
@@ -235,7 +233,7 @@ CUresult cw_graph_launch(enum cw_hook_id hook, const void *site, CUgraphExec exe
 		return result;
 	}
 	for_steps(&launch, true, forget);
-	if (launch.frees_own) {
+	if (cw_graph_frees_on_launch(exec)) {
 		for_steps(&launch, false, forget);
 	}
 	for_steps(&launch, false, adopt);

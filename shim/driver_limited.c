@@ -22,10 +22,7 @@ static enum cw_plain_stage enter(enum cw_hook_id hook, const void *site, uint64_
 		return CW_PLAIN_ANSWERED;
 	}
 	result = cw_ledger_replace(pointer, bytes, cw_plain_place_.origin, &stale);
-	if (result != 0 && !cw_plain_replaced(result, &stale)) {
-		return CW_PLAIN_ANSWERED;
-	}
-	return cw_plain_count(bytes, ret_before);
+	return cw_plain_count(result, &stale, bytes, ret_before);
 }
 
 CUresult cw_mem_alloc_limited(enum cw_hook_id hook, const void *site, CUdeviceptr *dptr,

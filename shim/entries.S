@@ -16,18 +16,6 @@ cw_entries_:
 #include "hooks.def"
 	.size cw_entries_, . - cw_entries_
 
-/* Only an object whose files all say so is protected; here is no code. */
-#if defined(__ARM_FEATURE_BTI_DEFAULT) && __ARM_FEATURE_BTI_DEFAULT == 1
-	.section .note.gnu.property, "a", %note
-	.p2align 3
-	.word	4
-	.word	16
-	.word	5
-	.asciz	"GNU"
-	.word	0xc0000000
-	.word	4
-	.word	1
-	.word	0
-#endif
+#include "aarch64_note.h"
 
 	.section .note.GNU-stack, "", %progbits

@@ -112,17 +112,6 @@ cw_lookup_dlsym:
 cw_lookup_dlvsym:
 	.xword	first_dlvsym
 
-#if defined(__ARM_FEATURE_BTI_DEFAULT) && __ARM_FEATURE_BTI_DEFAULT == 1
-	.section .note.gnu.property, "a", %note
-	.p2align 3
-	.word	4
-	.word	16
-	.word	5
-	.asciz	"GNU"
-	.word	0xc0000000
-	.word	4
-	.word	1
-	.word	0
-#endif
+#include "aarch64_note.h"
 
 	.section .note.GNU-stack, "", %progbits

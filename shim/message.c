@@ -213,7 +213,7 @@ void cw_message_note_stderr(void)
 	has_stderr = own_file_facts(STDERR_FILENO, &first_stderr);
 }
 
-/* Whether what has the number is such as freopen, a shell or a terminal make a standard error of. */
+/* Whether what has the number is such as freopen, a shell or a terminal make of it. */
 static bool is_stderr(const struct stat *status)
 {
 	long flags = syscall(SYS_fcntl, STDERR_FILENO, F_GETFL);

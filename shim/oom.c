@@ -99,7 +99,8 @@ static void ask_driver(struct facts *facts)
 		return;
 	}
 	cw_where_current(&where);
-	facts->asked = !of_host(facts->request) && where.context != NULL && where.device == facts->request->device &&
+	facts->asked = !of_host(facts->request) && where.context != NULL &&
+		       where.device == facts->request->device &&
 		       get_info(&facts->free_bytes, &facts->total_bytes) == CUDA_SUCCESS;
 }
 

@@ -105,13 +105,17 @@ CW_INLINE bool cw_plain_at_place(enum cw_hook_id hook, const void *caller)
 	       cw_plain_find_place(hook, caller);
 }
 
-/* It has a record; what the totals make of that. */
-CW_INLINE enum cw_plain_stage cw_plain_count(uint64_t bytes, uint64_t *ret_before)
+/* The ledger has answered; what the totals make of that. */
+CW_INLINE enum cw_plain_stage cw_plain_count(int result, const struct cw_record *stale,
+					     uint64_t bytes, uint64_t *ret_before)
 {
 	struct cw_plain_place *place = &cw_plain_place_;
 	struct cw_total *total;
 	uint64_t before, after;
 
+	if (CW_UNLIKELY(result != 0) && !cw_plain_replaced(result, stale)) {
+		return CW_PLAIN_ANSWERED;
+	}
 	__atomic_fetch_add(&place->count->allocations, 1, __ATOMIC_RELAXED);
 	total = place->total;
 	before = cw_total_add_only(total, bytes);
@@ -134,10 +138,7 @@ CW_INLINE enum cw_plain_stage cw_plain_enter(enum cw_hook_id hook, const void *c
 		return CW_PLAIN_ANSWERED;
 	}
 	result = cw_ledger_enter(pointer, bytes, cw_plain_place_.origin, &stale);
-	if (CW_UNLIKELY(result != 0) && !cw_plain_replaced(result, &stale)) {
-		return CW_PLAIN_ANSWERED;
-	}
-	return cw_plain_count(bytes, ret_before);
+	return cw_plain_count(result, &stale, bytes, ret_before);
 }
 
 /* Memory that the driver has taken back. False: somebody is to be told. */

@@ -96,10 +96,7 @@ static bool is_stream_ordered(const struct cw_request *request)
 
 bool cw_serves(const struct cw_policy *policy, const struct cw_request *request)
 {
-	uint32_t kinds = policy->table.serves != 0 ? policy->table.serves
-						   : CUWEIR_KIND_BIT(CUWEIR_KIND_DEVICE);
-
-	return policy->table.allocator != NULL && (kinds & CUWEIR_KIND_BIT(request->kind)) != 0 &&
+	return (policy->serves & CUWEIR_KIND_BIT(request->kind)) != 0 &&
 	       request->space == CW_KEY_ADDRESS && request->servable &&
 	       (request->flags & CUWEIR_EVENT_CAPTURING) == 0 &&
 	       (cw_thread.in_callback & policy->bit) == 0;
