@@ -4,18 +4,12 @@
 
 #include "test_limit_start.h"
 
-#include "../../policy/limit_file.h"
-
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 enum { ADMITTED, REFUSED, NOT_OPEN, NOT_HERE = 77 };
 
@@ -74,16 +68,6 @@ static int ask_after(int (*prepare)(void))
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	return WEXITSTATUS(status);
-}
-
-static struct shared_file *map_file(void)
-{
-	int fd = open(path_of("file"), O_RDWR | O_CLOEXEC);
-	void *file = mmap(NULL, sizeof(struct shared_file), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			  0);
-	close(fd);
-	assert_ptr_not_equal(file, MAP_FAILED);
-	return file;
 }
 
 static struct shared_place *place_of(struct shared_file *file, pid_t pid)
@@ -252,7 +236,7 @@ static void test_boot(void **state)
 {
 	char boot[40] = { 0 };
 	pid_t holder = start_holder();
-	struct shared_file *file = map_file();
+	struct shared_file *file = map_file("file");
 	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(read(fd, boot, 36), 36);
 	close(fd);
@@ -278,7 +262,7 @@ static void test_boot(void **state)
 static void test_older_file(void **state)
 {
 	pid_t holder = start_holder();
-	struct shared_file *file = map_file();
+	struct shared_file *file = map_file("file");
 	file->magic[7] = '1';
 	assert_int_equal(ask_after(NULL), NOT_OPEN);
 	file->magic[7] = '2';
@@ -304,7 +288,7 @@ static void test_without_proc(void **state)
 	assert_int_equal(got, REFUSED);
 	assert_int_equal(ask_after(NULL), REFUSED);
 	/* Two that know no namespace are not in the same one: nothing says that this is dead. */
-	struct shared_file *file = map_file();
+	struct shared_file *file = map_file("file");
 	struct shared_place *place = place_of(file, holder);
 	assert_non_null(place);
 	end_holder(holder);
@@ -329,7 +313,7 @@ static void test_without_proc(void **state)
 static void test_time_namespace(void **state)
 {
 	pid_t holder = start_holder();
-	struct shared_file *file = map_file();
+	struct shared_file *file = map_file("file");
 	struct shared_place *place = place_of(file, holder);
 	assert_non_null(place);
 	uint64_t namespace = place->life.time_namespace;

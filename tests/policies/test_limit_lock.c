@@ -4,14 +4,8 @@
 
 #include "test_limit_start.h"
 
-#include "../../policy/limit_file.h"
-
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
 
 static uint64_t now_ms(void)
@@ -27,16 +21,6 @@ static void *claim(void *limit)
 	return policy->admit(limit, &event) == CUWEIR_SUCCESS ? limit : NULL;
 }
 
-static struct shared_file *map_file(void)
-{
-	int fd = open(path_of("lock"), O_RDWR | O_CLOEXEC);
-	void *file = mmap(NULL, sizeof(struct shared_file), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			  0);
-	close(fd);
-	assert_ptr_not_equal(file, MAP_FAILED);
-	return file;
-}
-
 /* Killed with the lock held: two that wait for it get it, one after the other. */
 static void test_lock_of_the_dead(void **state)
 {
@@ -44,7 +28,7 @@ static void test_lock_of_the_dead(void **state)
 	fake_host_init(&fake);
 	fake.budget_status = CUWEIR_SUCCESS;
 	void *limit = fake_open(&fake, policy, "1000,shared=lock");
-	struct shared_file *file = map_file();
+	struct shared_file *file = map_file("lock");
 	struct cuweir_event event = fake_event(10, 0, 0);
 	pid_t child = fork();
 	if (child == 0) {
@@ -78,20 +62,14 @@ static void test_without_descriptors(void **state)
 	fake.budget_status = CUWEIR_SUCCESS;
 	void *limit = fake_open(&fake, policy, "1000,shared=lock");
 	struct cuweir_event event = fake_event(600, 0, 0);
-	pid_t child = fork();
-	if (child == 0) {
-		_exit(policy->admit(limit, &event) == CUWEIR_SUCCESS ? raise(SIGSTOP) : 1);
-	}
-	int status;
-	waitpid(child, &status, WUNTRACED);
-	assert_true(WIFSTOPPED(status));
+	pid_t child = stop_with_memory(limit, &event);
 	struct rlimit old;
 	getrlimit(RLIMIT_NOFILE, &old);
 	struct rlimit none = { 0, old.rlim_max };
 	setrlimit(RLIMIT_NOFILE, &none);
 	int refused = policy->admit(limit, &event);
 	kill(child, SIGKILL);
-	waitpid(child, &status, 0);
+	waitpid(child, NULL, 0);
 	int admitted = policy->admit(limit, &event);
 	setrlimit(RLIMIT_NOFILE, &old);
 	assert_int_equal(refused, CUWEIR_ERROR_OUT_OF_MEMORY);
@@ -131,7 +109,7 @@ static void test_lock_of_the_stopped(void **state)
 	fake_host_init(&fake);
 	fake.budget_status = CUWEIR_SUCCESS;
 	void *limit = fake_open(&fake, policy, "1000,shared=lock");
-	struct shared_file *file = map_file();
+	struct shared_file *file = map_file("lock");
 	struct cuweir_event event = fake_event(300, 0, 0);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(policy->admit(limit, &event), CUWEIR_SUCCESS);
@@ -173,7 +151,7 @@ static void test_pending(void **state)
 	fake_host_init(&fake);
 	fake.budget_status = CUWEIR_SUCCESS;
 	void *limit = fake_open(&fake, policy, "1000,shared=lock");
-	struct shared_file *file = map_file();
+	struct shared_file *file = map_file("lock");
 	struct cuweir_event event = fake_event(400, 0, 0);
 	/* The device has its number before. */
 	assert_int_equal(policy->admit(limit, &event), CUWEIR_SUCCESS);

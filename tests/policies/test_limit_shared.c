@@ -10,13 +10,8 @@
 
 #include "test_limit_start.h"
 
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -184,14 +179,7 @@ static void test_claims_of_the_dead(void **state)
 	fake.budget_status = CUWEIR_SUCCESS;
 	void *limit = fake_open(&fake, policy, "1000,shared=kill");
 	struct cuweir_event event = fake_event(600, 0, 0);
-	pid_t child = fork();
-	if (child == 0) {
-		/* A child of fork counts for itself, and is not its parent. */
-		_exit(policy->admit(limit, &event) == CUWEIR_SUCCESS ? raise(SIGSTOP) : 1);
-	}
-	int status;
-	waitpid(child, &status, WUNTRACED);
-	assert_true(WIFSTOPPED(status));
+	pid_t child = stop_with_memory(limit, &event);
 	assert_int_equal(policy->admit(limit, &event), CUWEIR_ERROR_OUT_OF_MEMORY);
 	kill(child, SIGKILL);
 	siginfo_t info;
@@ -201,7 +189,7 @@ static void test_claims_of_the_dead(void **state)
 	assert_int_equal(policy->admit(limit, &event), CUWEIR_SUCCESS);
 	assert_true(now_ms() - before < 1000);
 	policy->on_alloc_failed(limit, &event);
-	waitpid(child, &status, 0);
+	waitpid(child, NULL, 0);
 }
 
 static int set_up(void **state)
